@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any
 
 from prdp.collector.rounds import give_out
-from prdp.collector.store.opening import open_store
+from prdp.collector.store.sql import open_store
 from prdp.collector.wire import BATCH_TYPE, REPORT_TYPE
 from prdp.local import Campaign
 from prdp.noise.entropy import SystemEntropy
@@ -33,7 +33,7 @@ AT_ONCE = 500
 # The collector, with one route more: it parses and discards.
 PROGRAM = """
 from prdp.collector.server import serving
-from prdp.collector.server.bodies import bearer, content_type, read_body
+from prdp.collector.server.app import bearer, content_type, read_body
 from prdp.collector.wire import MOST_REPORT_BYTES, read_single
 from fastapi import Request, Response
 made = serving.application

@@ -21,8 +21,8 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from prdp.collector.results import result_text
-from prdp.collector.store.opening import open_store
+from prdp.collector.rounds import result_text
+from prdp.collector.store.sql import open_store
 from prdp.collector.wire import REPORT_TYPE
 from prdp.local import Campaign, Client, Collector, Estimate
 from tests.collector.running import Server, begun, jobs_plan, record

@@ -28,7 +28,7 @@ import numpy as np
 
 import prdp
 from benchmarks.scan_speed import OWN, table_file
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 KEYS = (10, 1_000, 100_000)
 REPEATS = 5

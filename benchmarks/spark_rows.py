@@ -24,7 +24,7 @@ import pyarrow
 import pyarrow.parquet
 
 import prdp
-from prdp.engines.spark import results
+from prdp.engines.spark import engine
 
 THREADS = 2
 PLAIN = "SELECT count(*), sum(balance) FROM accounts"
@@ -125,7 +125,7 @@ def started(folder: Path) -> Any:
 
 def notice_bytes(back: list[int]) -> None:
     """Note how many bytes each statement of prdp's brings back."""
-    run = results.collected
+    run = engine.collected
 
     def noted(session: Any, sql: str) -> Any:
         found = run(session, sql)

@@ -38,7 +38,7 @@ from prdp.plan.queries import Count, Sum
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
 from prdp.testing import simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 REACHES = (2, 4, 8)

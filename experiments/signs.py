@@ -28,7 +28,7 @@ from prdp.release.bias import Clipping
 from prdp.release.interval import strays
 from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 _FAILURE = Fraction(1, 20)
 _REACH = Fraction(8)

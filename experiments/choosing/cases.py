@@ -24,7 +24,7 @@ from prdp.mechanisms._threshold import Points, RecordLadder
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
 from prdp.plan import queries
 from prdp.testing import Seeded
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 GROUPS, RECORDS = 1_000, 20_000
 

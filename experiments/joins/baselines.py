@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.edges import Pairs
-from prdp.graphs.stars import CutStars
+from prdp.graphs.results import CutStars
 from prdp.mechanisms.smooth import most_change, two_paths
 
 Floats = NDArray[np.float64]

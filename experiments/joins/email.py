@@ -20,7 +20,7 @@ from experiments.options import options
 from experiments.yardsticks import Floats, trimmed
 from prdp.mechanisms.smooth import two_paths
 from prdp.testing import simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 PLAIN = (
     "SELECT sum(d * (d - 1) // 2) FROM (SELECT count(*) AS d FROM "

@@ -20,7 +20,7 @@ from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.graphs.graph import Paths, Stars, Triangles
 from prdp.testing import simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 NODES, EDGES, EXPONENT = 300_000, 1_000_000, 2.3
 

@@ -18,7 +18,7 @@ from experiments.method import Role
 from experiments.yardsticks import Floats
 from prdp.cells.edges import Pairs
 from prdp.testing import simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 Answering = Callable[[prdp.Graph, Fraction, int, int], Floats]
 """From a graph, a share, a number of runs and a seed to so many independent answers."""

@@ -17,7 +17,7 @@ from experiments.paper.report.parts import Row, Section, Table, number
 from experiments.paper.report.tails import HEADER, SPREAD, with_error, with_spread
 from experiments.paper.results import measured
 from prdp.mechanisms.smooth import two_paths
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 FLOOR = "floor"
 

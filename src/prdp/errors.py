@@ -23,6 +23,7 @@ not depend on the data. The one exception, ``EngineFailure``, carries a fixed te
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -30,8 +31,101 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
+class Blank(str):
+    """A word in the place of a value that the reader chooses; shown without quotes.
+
+    >>> (Blank("low"), Blank("high"))
+    (low, high)
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that a message names or advises to write; whoever shows the message spells it.
+
+    >>> print(Argument("bounds", {"age": (0, 10**12)}, of="prdp.open"))
+    bounds={'age': (0, 10**12)} in prdp.open
+
+    Attributes:
+        name: The argument's name in Python.
+        value: Its value, or a dict of values by column.
+        of: The function that takes it, where a caller may not know.
+        more: Whether other columns are to follow.
+    """
+
+    name: str
+    value: object
+    of: str = ""
+    more: bool = False
+
+    def __str__(self) -> str:
+        """Spell it as Python does."""
+        value = _in_python(self.value)
+        if self.more:
+            value = f"{value[:-1]}, ...}}"
+        return f"{self.name}={value}" + (f" in {self.of}" if self.of else "")
+
+
+def _in_python(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_in_python(one)}' for key, one in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_in_python, value))})"
+    if isinstance(value, list):
+        return "[...]" if value == [...] else repr(value)
+    digits = str(value) if type(value) is int else ""
+    power = len(digits) - 1
+    return f"10**{power}" if power >= 6 and value == 10**power else repr(value)
+
+
+Part = str | Argument
+"""A piece of a message: words, or an argument."""
+
+
+Words = str | tuple[Part, ...]
+"""A sentence of a message."""
+
+
+def spelled(words: Words, spell: Callable[[Argument], str] = str) -> str:
+    """Return a sentence, its arguments spelled by a front end; in Python by default."""
+    return "".join(spell(part) if isinstance(part, Argument) else str(part) for part in _parts(words))
+
+
 class PrdpError(Exception):
-    """Whatever prdp raises on purpose."""
+    """Whatever prdp raises on purpose: words and arguments, spelled in Python unless somebody else shows it.
+
+    >>> refusal = PrdpError("Ask for ", Argument("share", "1/5"), " or less.")
+    >>> print(refusal)
+    Ask for share='1/5' or less.
+    >>> refusal.spelled(lambda argument: f"--{argument.name} {argument.value}")
+    'Ask for --share 1/5 or less.'
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The message in pieces."""
+        return self.args
+
+    def __str__(self) -> str:
+        return self.spelled(str)
+
+    def spelled(self, spell: Callable[[Argument], str]) -> str:
+        """Return the message, its arguments spelled by a front end."""
+        return spelled(self.parts, spell)
+
+    @property
+    def arguments(self) -> frozenset[str]:
+        """The names of the arguments in the message."""
+        return frozenset(part.name for part in self.parts if isinstance(part, Argument))
+
+
+def _parts(words: Words) -> tuple[Part, ...]:
+    return (words,) if isinstance(words, str) else words
 
 
 class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is)
@@ -69,10 +163,12 @@ class ExpressionError(InvalidRequest):
 
     text: str
     span: tuple[int, int]
-    reason: str
-    advice: str = ""
+    reason: Words
+    advice: Words = ""
 
-    def __str__(self) -> str:
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The reason, the line with the place underlined, and the advice."""
         start, end = self.span
         line_start = self.text.rfind("\n", 0, start) + 1
         line_end = self.text.find("\n", start)
@@ -80,8 +176,8 @@ class ExpressionError(InvalidRequest):
         width = max(1, min(end, line_start + len(line)) - start)
         shown, offset = _window(line, start - line_start)
         underline = " " * offset + "^" * min(width, max(1, len(shown) - offset))
-        message = f"{self.reason}\n\n    {shown}\n    {underline}"
-        return f"{message}\n\n{self.advice}" if self.advice else message
+        advice = ("\n\n", *_parts(self.advice)) if self.advice else ()
+        return (*_parts(self.reason), f"\n\n    {shown}\n    {underline}", *advice)
 
 
 def _window(line: str, offset: int) -> tuple[str, int]:
@@ -116,12 +212,15 @@ class PlanRefusal(InvalidRequest):
             ``"range"`` where a query's values have no known grain or no finite range.
     """
 
-    def __init__(self, message: str, cause: Literal["groups", "grain", "range"]) -> None:
+    def __init__(self, message: Words, cause: Literal["groups", "grain", "range"]) -> None:
         super().__init__(message, cause)
+        self.message = message
         self.cause = cause
 
-    def __str__(self) -> str:
-        return str(self.args[0])
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The message in pieces."""
+        return _parts(self.message)
 
 
 class PolicyError(InvalidRequest):
@@ -140,6 +239,17 @@ def shown_part(part: Fraction) -> str:
     ('3/4', 'about 0.333333')
     """
     return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
+
+
+def offer(left: Fraction) -> tuple[Part, ...]:
+    """Return what may still be asked for, in words.
+
+    >>> from fractions import Fraction
+    >>> offer(Fraction(0))
+    ('Nothing is left to spend.',)
+    """
+    share = offered_share(left)
+    return ("Ask for ", Argument("share", share), " or less.") if share else ("Nothing is left to spend.",)
 
 
 def offered_share(left: Fraction) -> str:
@@ -163,16 +273,11 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
     """
 
-    def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
+    def __init__(self, asked: Fraction, left: Fraction, *message: Part) -> None:
         self.asked = asked
         self.left = left
-        offer = offered_share(left)
-        remedy = f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."
-        super().__init__(
-            message
-            or f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
-            f"{remedy}"
-        )
+        asks = f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
+        super().__init__(*(message or (asks, *offer(left))))
 
 
 class LedgerError(PrdpError):

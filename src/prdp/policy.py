@@ -11,7 +11,7 @@ from html import escape
 from typing import NoReturn
 
 from prdp.declare.exact import Exact, exact
-from prdp.errors import PolicyError, PrdpError
+from prdp.errors import Argument, Blank, Part, PolicyError, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval, bound, outcome
@@ -212,7 +212,7 @@ class Policy:
         try:
             return self._fitted(schema, bounds)
         except PolicyError as refused:
-            raise PolicyError(f"{refused}{self._proposal(schema, bounds)}") from None
+            raise PolicyError(*refused.parts, self._proposal(schema, bounds)) from None
 
     def _fitted(self, schema: Schema, bounds: Bounds) -> Policy:
         expression = check(self.expression, schema, Kind.NUMBER, self.text)
@@ -369,7 +369,9 @@ class _Range:
         """Return the largest budget that the bounds allow."""
         if self.values.high == math.inf:
             self._refuse(
-                "has no largest budget", "at_most: the most that a record may lose, such as at_most='10'"
+                "has no largest budget",
+                "at_most: the most that a record may lose, such as ",
+                Argument("at_most", "10"),
             )
         return Fraction(repr(self.values.high))
 
@@ -379,7 +381,8 @@ class _Range:
         if low <= 0:
             self._refuse(
                 "has no smallest positive budget",
-                "at_least='1e-6', say; records with a smaller budget are then left out",
+                Argument("at_least", "1e-6"),
+                ", say; records with a smaller budget are then left out",
             )
         if low == math.inf:
             return Fraction(2) ** _EXPONENTS[1]
@@ -390,9 +393,10 @@ class _Range:
         missing = " and ".join(map(shown_name, self.unbounded))
         return f"over the bounds it ranges {ends}" + (f"; {missing} has no bounds" if missing else "")
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        bounds = "".join(f"bounds={{{name!r}: (low, high)}} or " for name in self.unbounded[:1])
-        raise PolicyError(f"the policy {self.text!r} {what}: {self._so()}. Give {bounds}{remedy}.")
+    def _refuse(self, what: str, *remedy: Part) -> NoReturn:
+        ends = dict.fromkeys(self.unbounded[:1], (Blank("low"), Blank("high")))
+        bounds = (Argument("bounds", ends), " or ") if ends else ()
+        raise PolicyError(f"the policy {self.text!r} {what}: {self._so()}. Give ", *bounds, *remedy, ".")
 
 
 def _check_ends(at_least: Fraction | None, at_most: Fraction | None) -> None:
@@ -405,7 +409,10 @@ def _check_ends(at_least: Fraction | None, at_most: Fraction | None) -> None:
             )
     if at_least is not None and at_most is not None and at_least > at_most:
         raise PolicyError(
-            f"at_least={str(at_least)!r} is more than at_most={str(at_most)!r}. Lower at_least."
+            Argument("at_least", str(at_least)),
+            " is more than ",
+            Argument("at_most", str(at_most)),
+            ". Lower at_least.",
         )
 
 

@@ -19,9 +19,8 @@ from prdp.cli import app
 from prdp.collector.acceptance import accept
 from prdp.collector.plan import StudyPlan
 from prdp.collector.rounds import Begun, advance, begin, close_round
-from prdp.collector.store.opening import open_store
-from prdp.collector.tickets import hashed
-from prdp.collector.wire import Submission
+from prdp.collector.store.sql import open_store
+from prdp.collector.wire import Submission, hashed
 from prdp.local import Campaign, Client
 from prdp.tables import source_registry
 

@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from prdp.cli import app
+from prdp.cli.advice import in_options, in_toml
+from prdp.errors import Argument, Blank
 from tests.cli.running import LOANS, LOANS_POLICY, quickly, write_project
 
 
@@ -156,3 +158,53 @@ def test_counts_by_numbers_are_drawn_as_bars_from_zero(folder: Path) -> None:
     drawn = ran.stdout.rpartition("\nn\n")[2].splitlines()
     assert [line.split()[0] for line in drawn[:6]] == ["0", "10", "20", "30", "40", "50"]
     assert all("#####" in line for line in drawn[:6])
+
+
+@pytest.mark.parametrize(
+    ("argument", "python", "toml", "options"),
+    [
+        (
+            Argument("bounds", {"a": (0, 10**6), "net kg": (0, 10**6)}, of="prdp.open_join"),
+            "bounds={'a': (0, 10**6), 'net kg': (0, 10**6)} in prdp.open_join",
+            'bounds = { a = [0, 1e6], "net kg" = [0, 1e6] } in prdp.toml',
+            "--bounds a=0:1e6 --bounds 'net kg=0:1e6'",
+        ),
+        (
+            Argument("bounds", {"x": (Blank("low"), Blank("high"))}),
+            "bounds={'x': (low, high)}",
+            "bounds = { x = [low, high] } in prdp.toml",
+            "--bounds x=low:high",
+        ),
+        (Argument("grain", {"fee": "0.01"}), "grain={'fee': '0.01'}", "grain = { fee = 0.01 } in prdp.toml",
+         "--grain fee=0.01"),
+        (
+            Argument("types", {"a": "BIGINT"}, more=True),
+            "types={'a': 'BIGINT', ...}",
+            'types = { a = "BIGINT", ... } in prdp.toml',
+            "--type a=BIGINT",
+        ),
+        (
+            Argument("keys", {"job": [...]}),
+            "keys={'job': [...]}",
+            "job = [...] in [tables.NAME.keys] of prdp.toml",
+            "--keys job=FILE",
+        ),
+        (Argument("at_most", "10"), "at_most='10'", "at_most = 10 in prdp.toml", "--at-most 10"),
+        (Argument("protect", "who"), "protect='who'", 'owner = "who" in prdp.toml', "--owner who"),
+        (Argument("share", "1/5"), "share='1/5'", "--share 1/5", "--share 1/5"),
+        (Argument("shares", {"n": "0.1"}), "shares={'n': '0.1'}", "--shares n=0.1", "--shares n=0.1"),
+    ],
+)  # fmt: skip
+def test_an_argument_is_spelled_by_whoever_shows_it(
+    argument: Argument, python: str, toml: str, options: str
+) -> None:
+    assert (str(argument), in_toml(argument), in_options(argument)) == (python, toml, options)
+
+
+def test_a_budget_that_is_all_spent_names_the_ledger(folder: Path) -> None:
+    assert (folder / "prdp.toml").exists()
+    assert quickly("ask", "SELECT COUNT(*) FROM loans", "--share", "1").exit_code == 0
+    said = refused("ask", "SELECT SUM(fine) FROM loans", "--share", "0.5")
+    assert said.endswith(
+        "Nothing is left to spend. What was answered is free to ask again, and prdp ledger shows it.\n"
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.cli.completion import columns_of, tables_here
+from prdp.cli.table_options import columns_of, tables_here
 from tests.cli.running import quickly
 
 ASKED = ("ask", "SELECT COUNT(*) FROM accounts", "--share", "0.1", "--policy", "1", "--format", "csv")

@@ -367,7 +367,7 @@ def test_the_list_of_commands_says_what_each_one_says_of_itself() -> None:
 def test_tables_and_columns_are_completed(folder: Path) -> None:
     from types import SimpleNamespace  # noqa: PLC0415
 
-    from prdp.cli import completion  # noqa: PLC0415
+    from prdp.cli import table_options as completion  # noqa: PLC0415
 
     declared(folder)
     named: Any = SimpleNamespace(params={"table": str(folder / "loans.csv")})

@@ -8,8 +8,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from prdp.cli.completion import tables_here
 from prdp.cli.local import _methods
+from prdp.cli.table_options import tables_here
 from tests.cli.running import finished, piped, prdp_in_terminal, quickly, widest
 from tests.cli.test_json import parsed
 

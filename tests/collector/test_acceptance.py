@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 
 from prdp.collector.acceptance import Counted, accept
-from prdp.collector.refusals import Refused
 from prdp.collector.rounds import advance, close_round
-from prdp.collector.store.opening import open_store
-from prdp.collector.store.sql import SqlStore
-from prdp.collector.tickets import hashed, new_tickets
-from prdp.collector.wire import Submission
+from prdp.collector.store.sql import SqlStore, open_store
+from prdp.collector.wire import Refused, Submission, hashed, new_tickets
 from prdp.errors import CollectorError
 from prdp.local import Campaign
 from tests.collector.running import begun, count_plan, jobs_plan, reports_for

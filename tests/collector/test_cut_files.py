@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from prdp.collector.client import send
-from prdp.collector.store.opening import open_store
+from prdp.collector.store.sql import open_store
 from prdp.errors import CollectorError
 from prdp.local import Campaign
 from tests.collector.running import ROOT, Server, begun, count_plan, reports_for
@@ -23,7 +23,7 @@ from tests.collector.running import ROOT, Server, begun, count_plan, reports_for
 CLIENTS = 12
 KILLED_WHILE_IT_WRITES = """
 import os, signal, sys
-from prdp.collector.store.opening import open_store
+from prdp.collector.store.sql import open_store
 store = open_store(sys.argv[1])
 store.rows("PRAGMA cache_size = 1")  # so that pages are written before the end
 with store.writing():

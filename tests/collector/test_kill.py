@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from prdp.collector.client import Unserved, send
 from prdp.collector.rounds import tally_of
-from prdp.collector.store.opening import open_store
+from prdp.collector.store.sql import open_store
 from prdp.local import Campaign, Collector, Report
 from tests.collector.running import PATIENCE, Server, begun, count_plan, reports_for
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.collector.refusals import STATUS
+from prdp.collector.wire import STATUS
 from tests.collector.running import ROOT, Server, begun, jobs_plan
 from tests.tools import program
 

@@ -14,8 +14,7 @@ import pytest
 import prdp
 from prdp.collector.page import page_of, picture
 from prdp.collector.plan import StudyPlan
-from prdp.collector.results import ResultLine, lines_of, result_text
-from prdp.collector.snapshot import Snapshot, status_of
+from prdp.collector.rounds import ResultLine, Snapshot, lines_of, result_text, status_of
 from prdp.collector.store.sql import StoredRound, StoredStudy
 from prdp.local import Campaign, Estimate
 from prdp.local.analyst.estimate import Part

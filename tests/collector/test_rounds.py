@@ -11,12 +11,9 @@ import pytest
 
 from prdp.collector.acceptance import accept
 from prdp.collector.plan import Closing, StudyPlan
-from prdp.collector.results import result_text
-from prdp.collector.rounds import advance, begin, close_if_due, close_round, result_of, tally_of
-from prdp.collector.store.opening import open_store
-from prdp.collector.store.sql import SqlStore
-from prdp.collector.tickets import hashed
-from prdp.collector.wire import Submission
+from prdp.collector.rounds import advance, begin, close_if_due, close_round, result_of, result_text, tally_of
+from prdp.collector.store.sql import SqlStore, open_store
+from prdp.collector.wire import Submission, hashed
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local import Campaign, Client, Collector, Estimate
 from tests.collector.running import JOBS, POLICY, begun, count_plan, jobs_plan

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from prdp.collector.client import fetch_campaign, send
-from prdp.collector.refusals import STATUS
 from prdp.collector.rounds import Begun
-from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, REPORT_TYPE, as_json, batch_bytes
+from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, REPORT_TYPE, STATUS, as_json, batch_bytes
 from prdp.errors import CollectorError
 from prdp.local import Campaign, Client, Collector, Estimate, Report
 from tests.collector.running import PATIENCE, Server, begun, count_plan, heard, jobs_plan, record, reports_for

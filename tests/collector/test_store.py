@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from prdp.collector.acceptance import accept
-from prdp.collector.store.opening import open_store
+from prdp.collector.store.sql import open_store
 from prdp.errors import CollectorError
 from tests.collector.running import begun, count_plan
 from tests.collector.test_acceptance import open_campaign, said, submissions

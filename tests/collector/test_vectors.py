@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import prdp
-from prdp.collector.refusals import Refused
-from prdp.collector.tickets import hashed
 from prdp.collector.wire import (
     BATCH_TYPE,
     JSON_TYPE,
     REPORT_TYPE,
+    Refused,
     Rounds,
     Submission,
+    hashed,
     read_batch,
     read_single,
 )

@@ -44,7 +44,7 @@ FENCE = re.compile(
 )
 _HOME = "/home/ada"
 _ROOT = Path(__file__).parents[2]
-_DRAWN_IN = ("prdp.run.answer", "prdp.local.client.client", "prdp.collector.tickets", "prdp.cli.demo")
+_DRAWN_IN = ("prdp.run.answer", "prdp.local.client.client", "prdp.collector.wire", "prdp.cli.demo")
 
 
 @dataclass(frozen=True, slots=True)

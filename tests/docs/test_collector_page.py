@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from prdp.collector.refusals import MESSAGES, STATUS
 from prdp.collector.server.connections import Patience
-from prdp.collector.wire import BATCH_TYPE, MOST_BATCH_BYTES, MOST_IN_BATCH, MOST_REPORT_BYTES, REPORT_TYPE
+from prdp.collector.wire import (
+    BATCH_TYPE,
+    MESSAGES,
+    MOST_BATCH_BYTES,
+    MOST_IN_BATCH,
+    MOST_REPORT_BYTES,
+    REPORT_TYPE,
+    STATUS,
+)
 from prdp.local import Client
 from tests.collector.running import POLICY, Server, begun, jobs_plan
 

@@ -38,7 +38,6 @@ ONLY_IN = {
     "duckdb": {"engines/duckdb/database.py", "engines/sources/public_file.py", "engines/duckdb/engine.py"},
     "polars": {
         "engines/polars/engine.py",
-        "engines/polars/frames.py",
         "engines/polars/expressions.py",
         "testing/engine_check.py",
         "release/table.py",  # what a release can be turned into, where it is installed
@@ -47,12 +46,12 @@ ONLY_IN = {
     "pyarrow": {
         *("release/table.py", "engines/sources/batches.py", "engines/sources/arrow_files.py"),
         *("engines/sources/sqlite.py", "engines/sources/delta.py", "engines/postgres/session.py"),
-        *("engines/spark/results.py", "engines/clickhouse/session.py", "engines/clickhouse/engine.py"),
+        *("engines/spark/engine.py", "engines/clickhouse/session.py", "engines/clickhouse/engine.py"),
         *("testing/engine_equality.py", "engines/mariadb/session.py"),
     },
     "deltalake": {"engines/sources/delta.py"},
     "pyiceberg": {"engines/sources/iceberg.py"},
-    "pyspark": {"engines/spark/results.py", "engines/spark/engine.py"},
+    "pyspark": {"engines/spark/engine.py"},
     "cryptography": {"noise/entropy.py", "testing/seeded.py"},
     "random": set(),
     "psycopg": {
@@ -64,19 +63,16 @@ ONLY_IN = {
     "scipy": {"mechanisms/_packing.py"},
     "sqlglot": {
         "cli/ask.py",
-        "engines/polars/frames.py",
+        "engines/polars/engine.py",
         "engines/polars/expressions.py",
         "engines/mariadb/doubles.py",
-        "engines/mariadb/values.py",
         "engines/mariadb/dialect.py",
         "engines/postgres/doubles.py",
-        "engines/postgres/values.py",
         "engines/postgres/dialect.py",
         "engines/spark/dialect.py",
         "engines/clickhouse/engine.py",
         "engines/clickhouse/dialect.py",
         "engines/clickhouse/datetimes.py",
-        "engines/clickhouse/terms.py",
         "engines/statements/translate.py",
         "sql/from_clause.py",
         "sql/subqueries.py",

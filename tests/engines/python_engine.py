@@ -17,11 +17,12 @@ from prdp.testing.key_contract import reference_masses
 from prdp.testing.reference import (
     in_groups,
     reference_keys,
+    reference_owners,
     reference_rows,
+    reference_scaled,
     reference_summary,
     reference_tops,
 )
-from prdp.testing.unit_reference import reference_owners, reference_scaled
 
 COLUMNS = {
     "eps": ColumnType(Kind.NUMBER, native="double"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prdp.engines.mariadb import checks_passed as checks
+from prdp.engines.mariadb import engine as checks
 from prdp.errors import InvalidRequest
 from prdp.testing.engine_check import place_for
 

@@ -11,7 +11,7 @@ import pytest
 
 import prdp
 from prdp.plan.queries import Count, Query, Sum
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 ODD = [b"x", b"\xff", b"y", b"\xff\xff", b"a long text that ends in \xff", None, b"x"]
 ONE = prdp.Policy.constant(1)

@@ -9,8 +9,8 @@ import pytest
 
 from prdp.engines.duckdb.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
+from prdp.testing.engine_contract import ROW_RECORDS, RowContract
 from prdp.testing.reference import Record
-from prdp.testing.row_contract import ROW_RECORDS, RowContract
 
 OF_TEXTS = ("A", "É", "ABC", "b", "aBC", "C", "TEAM MANAGER")
 """Texts that collations take for others of ``ROW_RECORDS``."""

@@ -115,7 +115,7 @@ def test_no_record_is_made_where_one_part_of_a_file_meets_the_next(
 ) -> None:
     """The reader takes parts of 32,000,000 bytes; here of fewer, so that many ends of lines lie on theirs."""
     ends = f"new_line = '\\n', max_line_size = {size // 16}, buffer_size = {size}"
-    monkeypatch.setattr("prdp.engines.sources.csv._LINE_ENDS", ends)
+    monkeypatch.setattr("prdp.engines.sources.text_files._LINE_ENDS", ends)
     name = "v" * (2 + shift)
     content = name.encode() + b"\r\n" + b"777777\r\n" * 5000
     assert read(tmp_path / "t.csv", content, {name: "BIGINT"}) == {(777777,): 5000}
@@ -126,7 +126,7 @@ def test_the_readers_own_way_to_find_the_ends_of_lines_is_caught(
 ) -> None:
     listed = [(b"x,1", b"\r\n"), (b"y,2", b"\r"), (b"z,3", b"\r\n"), (b"z,4", b"\r\n")]
     refuse_unless_lines_are_read_alone(tmp_path / "t.csv", b"\r\n", listed)
-    monkeypatch.setattr("prdp.engines.sources.csv._LINE_ENDS", "null_padding = false")
+    monkeypatch.setattr("prdp.engines.sources.text_files._LINE_ENDS", "null_padding = false")
     with pytest.raises(AssertionError):
         refuse_unless_lines_are_read_alone(tmp_path / "t.csv", b"\r\n", listed)
 

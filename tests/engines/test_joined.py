@@ -19,7 +19,7 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.plan.reads import OwnerRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
-from prdp.testing.unit_reference import reference_owners, reference_scaled
+from prdp.testing.reference import reference_owners, reference_scaled
 
 ARROW = {"VARCHAR": pyarrow.string(), "DOUBLE": pyarrow.float64(), "BIGINT": pyarrow.int64()}
 

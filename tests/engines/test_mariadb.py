@@ -20,7 +20,7 @@ import prdp
 from prdp.cli.app import app
 from prdp.declare.key_search import read_keys
 from prdp.declare.units import Owners
-from prdp.engines.mariadb.checks_passed import note_pass
+from prdp.engines.mariadb.engine import note_pass
 from prdp.engines.statements.translate import form
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.plan.reads import KeyMassRead
@@ -169,7 +169,7 @@ def test_a_server_is_refused_until_its_check_has_passed(
     written = record.read_text() + result.output
     assert not any(word in written for word in (PASSWORD, "ana", "127.0.0.1", "bank"))
     assert schemas(mariadb) == before
-    monkeypatch.setattr("prdp.engines.mariadb.checks_passed.own_version", lambda: "0")
+    monkeypatch.setattr("prdp.engines.mariadb.engine.own_version", lambda: "0")
     with pytest.raises(InvalidRequest, match="has not been checked yet"):
         prdp.open(mariadb, table=name, policy="1")
 

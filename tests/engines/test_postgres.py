@@ -11,8 +11,7 @@ import pytest
 from prdp.engines.postgres.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
-from prdp.testing.engine_contract import EngineContract
-from prdp.testing.row_contract import ROW_RECORDS
+from prdp.testing.engine_contract import ROW_RECORDS, EngineContract
 
 pytestmark = pytest.mark.slow
 

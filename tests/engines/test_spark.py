@@ -14,9 +14,8 @@ from prdp.declare.computed import column_of, read_column
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.spark.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
-from prdp.testing.engine_contract import EngineContract
+from prdp.testing.engine_contract import ROW_EXPRESSIONS, ROW_RECORDS, EngineContract
 from prdp.testing.engine_equality import EqualityContract
-from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,7 +18,7 @@ from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.schema import Kind
-from prdp.testing.unit_reference import reference_owners, reference_scaled
+from prdp.testing.reference import reference_owners, reference_scaled
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 
 Record = Mapping[str, Any]

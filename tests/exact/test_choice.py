@@ -16,7 +16,7 @@ from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Law, Then
 from prdp.testing import Seeded
-from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.enumerated import exact_distribution
 from prdp.testing.exact_loss import choice_probabilities
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import MEASURE, ODD, RECORDS, OnThisUniverse, with_budgets_raised

@@ -19,7 +19,7 @@ from prdp.noise.exponential import (
     exp_bounds,
     logistic_bounds,
 )
-from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.enumerated import exact_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,8 +32,7 @@ from prdp.mechanisms.keys import FoundKey, KeyFinder
 from prdp.noise.chances import Chances, EntropyChances
 from prdp.noise.choice import ExponentialChoice
 from prdp.schema import ColumnType, Kind
-from prdp.testing.bit_strings import exact_distribution
-from prdp.testing.enumerated import every_outcome, largest_log_ratio_of
+from prdp.testing.enumerated import every_outcome, exact_distribution, largest_log_ratio_of
 from prdp.testing.exact_loss import TOLERANCE, choice_probabilities
 
 

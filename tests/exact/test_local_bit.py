@@ -18,7 +18,7 @@ from prdp.local.protocols.randomisers import Bit, Law
 from prdp.local.protocols.summing import RatioMass
 from prdp.policy import Policy
 from prdp.testing import Seeded
-from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.enumerated import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import MEASURE, POLICY, POSITIVE, RECORDS, OnThisUniverse, campaigns
 

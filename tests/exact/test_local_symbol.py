@@ -13,7 +13,7 @@ from prdp.local.client.client import laws_for
 from prdp.local.protocols.categories import Bins, Categories, Frequencies
 from prdp.local.protocols.protocol import FrameworkProtocol, Record
 from prdp.local.protocols.randomisers import Hashed, Law, Symbol
-from prdp.testing.bit_strings import exact_distribution
+from prdp.testing.enumerated import exact_distribution
 from prdp.testing.local_contract import Laws, largest_log_ratio
 from tests.exact.local_universe import OnThisUniverse, campaigns
 from tests.exact.test_local_bit import nobody_is_a_dummy

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from prdp.cells.edges import Pairs
-from prdp.graphs.results import FixedWeights, Packed
-from prdp.graphs.stars import CutStars
+from prdp.graphs.results import CutStars, FixedWeights, Packed
 from prdp.levels import Levels
 from prdp.mechanisms._packing import Packing
 from prdp.mechanisms._threshold import PointFinder, Tuning, evidence

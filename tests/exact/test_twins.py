@@ -9,8 +9,8 @@ import pytest
 import prdp.mechanisms
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.testing.exact_loss import TOLERANCE
-from prdp.testing.less_noise import FACTOR, less_noise
 from prdp.testing.local_contract import LocalContract
+from prdp.testing.mechanism_contract import FACTOR, less_noise
 from tests.exact import twins
 
 

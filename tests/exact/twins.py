@@ -17,10 +17,8 @@ from typing import Any
 import prdp
 from prdp.mechanisms.keys import KeyFinder
 from prdp.testing.exact_loss import largest_log_ratio, losses
-from prdp.testing.less_noise import FACTOR, less_noise
-from prdp.testing.level_edges import lower_edge
 from prdp.testing.local_contract import LocalContract
-from prdp.testing.mechanism_contract import MechanismContract
+from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise, lower_edge
 from tests.exact import graphs, test_following, test_joined_owners, test_keys, test_smooth, test_truncate
 from tests.exact.test_clip import TOTAL_PART
 from tests.exact.test_joined_owners import Person

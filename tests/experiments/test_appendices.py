@@ -14,7 +14,7 @@ from experiments.paper.appendix_c import counted
 from experiments.paper.catalogue import EXPERIMENTS
 from experiments.paper.experiment import Context
 from experiments.paper.figure_1 import checks, counts
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 PRINTED = BY_NAME["figure_1"].config(quick=True)["printed"]

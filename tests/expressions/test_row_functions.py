@@ -24,7 +24,7 @@ from prdp.expressions.parse import parse
 from prdp.expressions.texts import Wildcard, fits, pieces_of
 from prdp.expressions.to_json import from_json, to_json
 from prdp.schema import ColumnType, Kind
-from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
+from prdp.testing.engine_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
 SCHEMA = {
     "job": ColumnType(Kind.TEXT, native="VARCHAR"),

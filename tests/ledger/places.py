@@ -17,8 +17,7 @@ from typing import Any, Protocol
 import psycopg
 import pytest
 
-from prdp.ledger.chain import next_row
-from prdp.ledger.layout import COLUMNS, insertion
+from prdp.ledger.layout import COLUMNS, insertion, next_row
 
 _NUMBERS = count()
 

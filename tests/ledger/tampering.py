@@ -16,8 +16,7 @@ import pytest
 
 from prdp.errors import BudgetExhausted, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, Entry, Notes
-from prdp.ledger.chain import Row, row_hash
-from prdp.ledger.layout import COLUMNS, insertion
+from prdp.ledger.layout import COLUMNS, Row, insertion, row_hash
 from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from prdp.release.table import Released
@@ -102,7 +101,7 @@ def is_refused(act: Any) -> bool:
 
 def as_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what this process has seen of any ledger."""
-    monkeypatch.setattr("prdp.ledger.chain._SEEN", {})
+    monkeypatch.setattr("prdp.ledger.layout._SEEN", {})
 
 
 @contextmanager

@@ -20,9 +20,8 @@ import pytest
 import prdp
 from prdp.errors import LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, durable, postgres
-from prdp.ledger.chain import chained
 from prdp.ledger.layout import FACTS as FACT_NAMES
-from prdp.ledger.layout import VERSION
+from prdp.ledger.layout import VERSION, chained
 from prdp.ledger.postgres import PostgresStorage
 from prdp.release.release import Release
 from tests.ledger.cutting import Cut, Proxy, proxy

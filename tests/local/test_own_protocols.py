@@ -14,10 +14,9 @@ import prdp
 from prdp.local import Campaign, Crowd, Field, Own, Tally, Terms, column_totals
 from prdp.local.client.client import laws_for
 from prdp.local.protocols.randomisers import Law, Symbol
-from prdp.local.simulation import kinds
+from prdp.local.simulation import outcomes
 from prdp.local.simulation.crowd import record_at
-from prdp.local.simulation.kinds import kinds_of
-from prdp.local.simulation.reports import Reports
+from prdp.local.simulation.outcomes import Reports, kinds_of
 from prdp.local.simulation.simulation import crowd_tally
 from prdp.testing import Seeded
 
@@ -138,12 +137,12 @@ def test_kinds_that_are_told_apart_by_the_first_client_s_columns_alone_would_be_
     """The twin: whoever comes later reads nothing new, as if all laws read what the first one does."""
     campaign: Any = Campaign("own", POLICY, "1", SometimesAnother([]))
     right = crowd_tally(campaign, Crowd.of(ROWS, POLICY), Seeded(1))
-    read = kinds.Watched.__getitem__
+    read = outcomes.Watched.__getitem__
 
     def only_a(record: Any, name: str) -> object:
         return read(record, name) if name == "a" else record._record[name]
 
-    monkeypatch.setattr(kinds.Watched, "__getitem__", only_a)
+    monkeypatch.setattr(outcomes.Watched, "__getitem__", only_a)
     assert crowd_tally(campaign, Crowd.of(ROWS, POLICY), Seeded(1)) != right
 
 

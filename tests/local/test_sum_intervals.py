@@ -14,11 +14,9 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest
 from prdp.local import Crowd, Estimate, SumStudy, Terms, measured, simulate
-from prdp.local.analyst.bias import Above, pulled
-from prdp.local.analyst.clear_octaves import graded
-from prdp.local.analyst.estimate import REACH
+from prdp.local.analyst.estimate import REACH, Above, pulled
 from prdp.local.analyst.study import above_cut, reaches
-from prdp.local.protocols.summing import Octaves, ProportionalSum, RatioGrid, RatioMass
+from prdp.local.protocols.summing import Octaves, ProportionalSum, RatioGrid, RatioMass, graded
 
 POLICY = prdp.Policy("100 / v", at_least="1/100", at_most=20)
 OF_SIZES = prdp.Policy("100 / abs(v)", at_least="1/100", at_most=20)

@@ -12,7 +12,7 @@ from prdp.mechanisms.following import Following
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.testing import Seeded
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 NO_NOISE = Fraction(10**15)
 RANDOM = np.random.default_rng(0)

@@ -76,7 +76,7 @@ def outcome_of(fixture: Fixture) -> tuple[str, ...]:
     except prdp.SqlError as wrong:
         start, end = wrong.span
         underlined = wrong.text[start : min(end, start + 70)].split("\n")[0]
-        return (f"!! {wrong.reason.splitlines()[0]}", f"!! {underlined}")
+        return (f"!! {str(wrong).splitlines()[0]}", f"!! {underlined}")
     except prdp.InvalidRequest as wrong:
         return (f"!! {str(wrong).splitlines()[0]}",)
     return tuple(_lines(asked))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import prdp
-from prdp.sql.construct import Construct
 from prdp.sql.constructs import CONSTRUCTS, support_table
+from prdp.sql.refused import Construct
 from tests.sql.fixtures import opened
 from tests.sql.worlds import WORLDS
 

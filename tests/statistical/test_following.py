@@ -15,7 +15,7 @@ from prdp.mechanisms.following import Following
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
 from prdp.testing import Seeded, simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 from tests.mechanisms.test_following import TABLE, leader
 from tests.statistical.thresholds import P_THRESHOLD
 

@@ -17,9 +17,7 @@ from prdp.local.protocols.ldp_sums import ClippedSum
 from prdp.local.protocols.protocol import Field, FrameworkProtocol, Protocol
 from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
 from prdp.local.protocols.summing import ProportionalSum, RatioMass, RatioSum
-from prdp.local.simulation.kinds import kinds_of
-from prdp.local.simulation.outcomes import drawing
-from prdp.local.simulation.reports import Reports
+from prdp.local.simulation.outcomes import Reports, drawing, kinds_of
 from prdp.testing import Seeded
 from tests.statistical.test_local import DRAWS, LAWS, MEASURE, POLICY, ROWS, goodness, moments, off
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY

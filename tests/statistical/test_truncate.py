@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from prdp.cells.edges import Pairs
-from prdp.graphs.stars import CutStars
+from prdp.graphs.results import CutStars
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import LARGE_SHARE
 from prdp.mechanisms.truncate import Truncate, ladder_points

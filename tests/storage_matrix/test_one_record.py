@@ -200,9 +200,9 @@ def test_a_zone_that_one_text_of_an_arrow_table_names_is_its_own() -> None:
 
 def replaced_during(read: Callable[[], Any], file: Path, other: Path) -> Any:
     """Run something while a file is replaced: after its identity was read, and before it is read again."""
-    from prdp.engines.sources import file_identity  # noqa: PLC0415
+    from prdp.engines.sources import source_query  # noqa: PLC0415
 
-    plain, asked = file_identity.identity_of, threading.Event()
+    plain, asked = source_query.identity_of, threading.Event()
 
     def noted(path: str) -> Any:
         found = plain(path)
@@ -212,7 +212,7 @@ def replaced_during(read: Callable[[], Any], file: Path, other: Path) -> Any:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file_identity, "identity_of", noted)
+        patch.setattr(source_query, "identity_of", noted)
         return read()
 
 

@@ -1,52 +1,22 @@
-"""Say in the words of prdp.toml, or of options, what a message advises in Python's."""
+"""Spell the arguments of messages as prdp.toml or as options have them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from shlex import quote
 from typing import Any
 
-from prdp.errors import InvalidRequest, PrdpError
-from prdp.projects.toml_writer import bare_or_quoted
+from prdp.errors import Argument, Blank, BudgetExhausted, InvalidRequest, PrdpError, offered_share
+from prdp.projects.fields import bare_or_quoted, written
 
-_ARGUMENT = re.compile(
-    r"\b(?P<name>bounds|grain|types|keys|shares?|at_most|at_least|protect|between|tables)="
-    r"(?P<value>\{[^{}]*\}|\([^()]*\)|'[^']*'|[\d./e-]*\d)"
-    r"(?: in prdp\.open(?:_join)?\b| in Python, \[tables\.NAME\.keys\] in prdp\.toml)?"
-)
-_PAIR = re.compile(r"'(?P<column>[^']*)': (?P<value>\([^()]*\)|\[[^\]]*\]|'[^']*'|[^,{}]+)")
 _OPTIONS = {
     "bounds": "--bounds", "grain": "--grain", "types": "--type", "keys": "--keys", "share": "--share",
     "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "protect": "--owner",
 }  # fmt: skip
-_ALL_SPENT = "Nothing is left to spend."
-_BUT_FREE = "Nothing is left to spend. What was answered is free to ask again, and prdp ledger shows it."
-_ASKED = ("share", "shares")
-"""What is said with a question, and never in a project file."""
-
-
-def in_toml(message: str) -> str:
-    """Return a message that advises what to write in prdp.toml.
-
-    >>> in_toml("Write bounds={'age': (0, 10**12)} in prdp.open; wide bounds cost nothing.")
-    'Write bounds = { age = [0, 1e12] } in prdp.toml; wide bounds cost nothing.'
-    >>> in_toml("Write bounds={'höhe': (0, 10**12)} in prdp.open.")
-    'Write bounds = { "höhe" = [0, 1e12] } in prdp.toml.'
-    >>> in_toml("Ask for share='1/5' or less.")
-    'Ask for --share 1/5 or less.'
-    """
-    return _respelled(message, options=False)
-
-
-def in_options(message: str) -> str:
-    """Return a message that advises which options to add.
-
-    >>> in_options("Write bounds={'age': (0, 10**12)} in prdp.open; wide bounds cost nothing.")
-    'Write --bounds age=0:1e12; wide bounds cost nothing.'
-    """
-    return _respelled(message, options=True)
+_OF_QUESTIONS = ("share", "shares")
+"""Arguments of a question, which no project file has."""
+_STILL_FREE = " What was answered is free to ask again, and prdp ledger shows it."
 
 
 def at_the_command_line(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,55 +27,82 @@ def at_the_command_line(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given)
         except PrdpError as error:
-            said = str(error)
-            told = in_options(said) if given.get("table") or given.get("source") else in_toml(said)
-            if told == said:
-                raise
-            raise InvalidRequest(told) from None
+            spell = in_options if given.get("table") or given.get("source") else in_toml
+            all_spent = isinstance(error, BudgetExhausted) and not offered_share(error.left)
+            raise InvalidRequest(error.spelled(spell) + _STILL_FREE * all_spent) from None
 
     return run
 
 
-def _respelled(message: str, *, options: bool) -> str:
-    """Return a message with its advice respelled; a statement that is set in stays as it was asked."""
-    lines = message.replace(_ALL_SPENT, _BUT_FREE).split("\n")
-    return "\n".join(
-        line if line.startswith(" ") else _ARGUMENT.sub(lambda found: _said(found, options=options), line)
-        for line in lines
-    )
+def in_toml(argument: Argument) -> str:
+    """Spell an argument as prdp.toml has it; one of a question as an option.
 
-
-def _said(found: re.Match[str], *, options: bool) -> str:
-    name, value = found["name"], found["value"].replace("10**", "1e")
-    if name == "between":
-        return f"such as x = {{ between = {_toml(value)} }} in [tables.NAME.keys] of prdp.toml"
-    pairs = _PAIR.findall(value) if value.startswith("{") else []
-    if name == "tables":
-        return ", ".join(f'{table} = "{table}.csv"' for table, _ in pairs) + " in [public] of prdp.toml"
-    if options or name in _ASKED:
-        each = [quote(f"{column}={_plain(part)}") for column, part in pairs] or [_plain(value)]
-        return " ".join(f"{_OPTIONS[name]} {one}" for one in each)
-    listed = ", ".join(f"{bare_or_quoted(column)} = {_toml(part)}" for column, part in pairs)
-    more = ", ..." if value.endswith("...}") else ""
+    >>> in_toml(Argument("bounds", {"age": (0, 10**12)}, of="prdp.open"))
+    'bounds = { age = [0, 1e12] } in prdp.toml'
+    >>> in_toml(Argument("bounds", {"höhe": (0, 10**12)}))
+    'bounds = { "höhe" = [0, 1e12] } in prdp.toml'
+    >>> in_toml(Argument("share", "1/5"))
+    '--share 1/5'
+    """
+    name, value = argument.name, argument.value
+    if name in _OF_QUESTIONS:
+        return in_options(argument)
+    if special := _elsewhere(argument):
+        return special
+    columns = value if isinstance(value, Mapping) else {}
+    listed = ", ".join(f"{bare_or_quoted(column)} = {_toml(one)}" for column, one in columns.items())
     if name == "keys":
         return f"{listed} in [tables.NAME.keys] of prdp.toml"
-    key = "owner" if name == "protect" else name
-    written = f"{{ {listed}{more} }}" if pairs else value.strip("'") if name != "protect" else _toml(value)
-    return f"{key} = {written} in prdp.toml"
+    more = ", ..." if argument.more else ""
+    spelled = f"{{ {listed}{more} }}" if columns else _toml(value)
+    return f"{'owner' if name == 'protect' else name} = {spelled} in prdp.toml"
 
 
-def _plain(value: str) -> str:
+def in_options(argument: Argument) -> str:
+    """Spell an argument as an option.
+
+    >>> in_options(Argument("bounds", {"age": (0, 10**12)}, of="prdp.open"))
+    '--bounds age=0:1e12'
+    """
+    value = argument.value
+    if special := _elsewhere(argument):
+        return special
+    columns = value if isinstance(value, Mapping) else {}
+    each = [quote(f"{column}={_plain(one)}") for column, one in columns.items()] or [_plain(value)]
+    return " ".join(f"{_OPTIONS[argument.name]} {one}" for one in each)
+
+
+def _elsewhere(argument: Argument) -> str:
+    """Spell an argument that has neither an option nor a key of a table; empty for any other."""
+    value = argument.value
+    if argument.name == "between":
+        return f"such as x = {{ between = {_toml(value)} }} in [tables.NAME.keys] of prdp.toml"
+    if argument.name == "tables" and isinstance(value, Mapping):
+        return ", ".join(f'{table} = "{table}.csv"' for table in value) + " in [public] of prdp.toml"
+    return ""
+
+
+def _plain(value: object) -> str:
     """Return a value as an option has it: 0:1e12, 0.01 or a,b."""
-    if value.startswith("("):
-        return value.strip("()").replace(", ", ":")
-    return value.replace("[...]", "FILE").strip("[]'").replace("', '", ",")
+    if isinstance(value, tuple):
+        return ":".join(map(_plain, value))
+    if isinstance(value, list):
+        return "FILE" if value == [...] else ",".join(map(_plain, value))
+    return _power(value)
 
 
-def _toml(value: str) -> str:
-    """Return a value as TOML has it; a text that is a number is one."""
-    text = value.replace("(", "[").replace(")", "]")
-    return re.sub(r"'([^']*)'", lambda found: _number_or_text(found[1]), text)
+def _toml(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if value is ...:
+        return "..."
+    if isinstance(value, Blank) or not isinstance(value, str):
+        return _power(value)
+    return written(value, numeric=True)
 
 
-def _number_or_text(text: str) -> str:
-    return text if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", text) else f'"{text}"'
+def _power(value: object) -> str:
+    """Return a number, a large power of ten as 1e12."""
+    digits = str(value)
+    power = len(digits) - 1
+    return f"1e{power}" if isinstance(value, int) and power >= 6 and value == 10**power else digits

@@ -14,13 +14,13 @@ from rich.console import Console
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
-from prdp.cli.completion import statement_words
 from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answers
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import number, reading
+from prdp.cli.table_options import statement_words
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
-from prdp.projects.targets import named_in
+from prdp.projects.project import named_in
 from prdp.release.formatting import optional_library
 from prdp.release.plot import is_histogram
 from prdp.release.style import refuse_unless_picture, save

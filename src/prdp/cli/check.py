@@ -11,21 +11,21 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line, in_toml
-from prdp.cli.completion import tables_here
 from prdp.cli.formats import key_in_words
 from prdp.cli.messages import plain, write
 from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
+from prdp.cli.table_options import tables_here
 from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
-from prdp.engines.sources.csv import parted_otherwise
+from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
 from prdp.plan.labels import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
 from prdp.schema import Kind
-from prdp.testing.sample import LEFT_OUT, sample_counts
+from prdp.testing.truth import LEFT_OUT, sample_counts
 
 OK, LOOK, WRONG = "ok", "!", "!!"
 """What stands before a line: all is well, look at this, and nothing can be asked until it is mended."""
@@ -74,7 +74,7 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
     try:
         facts = opened.facts(name)
     except PrdpError as error:
-        note("table", in_toml(str(error)), WRONG)
+        note("table", error.spelled(in_toml), WRONG)
         show("", plain(name), lines)
         return False
     for what, said, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
@@ -113,8 +113,9 @@ def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
         listed = _searched(facts, column, keys) if found else f"{len(keys):,} public ones"
         first = "" if found else _first(keys)
         if column.lower() in columns:
-            refused = "" if found else opened.refused_keys(name, column, keys)
-            yield f"keys of {column}", refused or listed + first, WRONG if refused else OK
+            refused = None if found else opened.refused_keys(name, column, keys)
+            said = refused.spelled(in_toml) if refused else listed + first
+            yield f"keys of {column}", said, WRONG if refused else OK
         elif near := get_close_matches(column.lower(), columns, n=1):
             yield f"keys of {column}", f"{listed}; did you mean {columns[near[0]]}?", LOOK
         else:

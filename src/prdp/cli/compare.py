@@ -14,11 +14,10 @@ from prdp.cli.preview import LIKE, RUNS, percent, stand_in, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
-from prdp.projects.project import Project, project
-from prdp.projects.targets import named_in
+from prdp.projects.project import Project, named_in, project
 from prdp.projects.toml_file import ProjectText, read
 from prdp.testing.preview import Errors, policies_of, preview
-from prdp.testing.sample import left_out_of
+from prdp.testing.truth import left_out_of
 
 _POLICIES = typer.Option(
     help="A TOML file: [policies] with a text for each name, and questions = [...].",

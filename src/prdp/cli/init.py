@@ -13,16 +13,16 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line, in_toml
-from prdp.cli.completion import KNOWN, columns_of, tables_here
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.policy_facts import LARGE, warned
+from prdp.cli.table_options import KNOWN, columns_of, tables_here
 from prdp.declare.exact import exact
-from prdp.engines.sources.csv import parted_otherwise
 from prdp.engines.sources.public_file import guessed_types
+from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
+from prdp.projects.fields import table_text
 from prdp.projects.project import project
 from prdp.projects.toml_file import NAME, listed
-from prdp.projects.toml_writer import table_text
 from prdp.schema import Kind
 
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
@@ -218,7 +218,7 @@ def _ask_at_most(declared: dict[str, Any]) -> None:
         try:
             return warned(given.project_of(name, declared).facts(name).policy)
         except PolicyError as error:
-            return str(error) if "at_most=" in str(error) else ""
+            return str(error) if "at_most" in error.arguments else ""
         except PrdpError:  # is told when the file is tried
             return ""
 
@@ -310,7 +310,7 @@ def _try(name: str) -> None:
     try:
         facts = project(NAME).facts(name)
     except PrdpError as error:
-        complain(f"{in_toml(str(error))}\nMend it in {NAME}, then run: prdp check")
+        complain(f"{error.spelled(in_toml)}\nMend it in {NAME}, then run: prdp check")
         raise typer.Exit(2) from None
     if said := warned(facts.policy):
         complain(said)

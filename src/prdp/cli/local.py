@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prdp.cli.completion import tables_here
-from prdp.cli.declarations import column_names, declared_columns, with_options
 from prdp.cli.messages import plain
+from prdp.cli.policy_facts import column_names, declared_columns, with_options
 from prdp.cli.printing import counting, grid, number, show, show_json, waiting
+from prdp.cli.table_options import tables_here
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.policy import Policy

@@ -11,9 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-from prdp.cli.declarations import column_names, declared_columns, record_of, with_options
 from prdp.cli.messages import plain
-from prdp.cli.policy_facts import DeclaredColumns, Domain, Ranges, RecordFacts, domains, holes
+from prdp.cli.policy_facts import (
+    DeclaredColumns,
+    Domain,
+    Ranges,
+    RecordFacts,
+    column_names,
+    declared_columns,
+    domains,
+    holes,
+    record_of,
+    with_options,
+)
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import Interval

@@ -12,20 +12,19 @@ import typer
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.ask import STATEMENT, read_statement_from
-from prdp.cli.completion import tables_here
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
+from prdp.cli.table_options import tables_here
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
-from prdp.projects.project import Project, project
-from prdp.projects.targets import named_in
+from prdp.projects.project import Project, named_in, project
 from prdp.projects.toml_file import listed
 from prdp.release import style
 from prdp.release.table import shown_key
 from prdp.testing.made_up import grains_of, is_law, made_up
 from prdp.testing.preview import Errors
 from prdp.testing.preview import preview as measured
-from prdp.testing.sample import left_out_of
+from prdp.testing.truth import left_out_of
 
 _SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 

@@ -3,19 +3,79 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from prdp.cli.completion import column_values, columns, tables_here
-from prdp.engines.sources.database_files import ENDINGS
-from prdp.errors import InvalidRequest
+from prdp.engines.registry import engine_for
+from prdp.engines.sources import database_files, text_files
+from prdp.engines.sources.readers import FILE_ENDINGS
+from prdp.errors import InvalidRequest, PrdpError
+from prdp.projects.fields import check
 from prdp.projects.project import Project, project
 from prdp.projects.toml_file import NAME, ProjectText
-from prdp.projects.validate import check
+
+_LAST_WORD = re.compile(r"\w*$")
+KNOWN = (*FILE_ENDINGS, *database_files.ENDINGS)
+
+
+def tables_here(incomplete: str) -> list[str]:
+    """Return the tables and folders that a half-typed path may mean."""
+    folder = incomplete[: incomplete.rfind("/") + 1]
+    found = [path for path in sorted(Path(folder).glob("*")) if path.is_dir() or path.name.endswith(KNOWN)]
+    names = [f"{folder}{path.name}" + ("/" if path.is_dir() else "") for path in found]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def columns_of(source: str, table_name: str | None = None) -> dict[str, str]:
+    """Return a file's columns and their types; CSV says no types, and lines of JSON no columns."""
+    if source.endswith(text_files.JSON_ENDINGS):
+        return {}
+    if source.endswith(text_files.CSV_ENDINGS):
+        return dict.fromkeys(text_files.header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")
+    engine = engine_for(source, None, None, rows_are_records=False, table=table_name)
+    return {name: kind.native for name, kind in engine.schema.items()}
+
+
+def column_values(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return ``COLUMN=`` for the columns of the file that the command line names."""
+    return [f"{name}=" for name in _columns(ctx) if name.startswith(incomplete)]
+
+
+def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the columns of the file that the command line names."""
+    return [name for name in _columns(ctx) if name.startswith(incomplete)]
+
+
+def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return a half-typed statement with its last word completed to a table's or a column's name."""
+    word = _LAST_WORD.search(incomplete)
+    if word is None or not word[0]:
+        return []
+    before = incomplete[: word.start()]
+    return [before + name for name in _names(ctx) if name.lower().startswith(word[0].lower())]
+
+
+def _columns(ctx: typer.Context) -> Iterable[str]:
+    source = ctx.params.get("table") or ctx.params.get("source")
+    try:
+        return columns_of(str(source), ctx.params.get("table_name")) if source else ()
+    except (PrdpError, OSError):
+        return ()
+
+
+def _names(ctx: typer.Context) -> list[str]:
+    if ctx.params.get("table"):
+        return [str(ctx.params.get("table_name") or Path(ctx.params["table"]).stem), *_columns(ctx)]
+    try:
+        opened = project(ctx.params.get("file"))
+        names = [table for name in opened for table in opened.tables_of(name)]
+        return [*names, *(column for name in opened for column in opened.facts(name).schema)]
+    except (PrdpError, OSError):
+        return []
 
 
 def _option(name: str, explained: str, metavar: str, complete: Any = None) -> Any:
@@ -133,7 +193,7 @@ def opened(
 
 def refuse_nameless(source: str, table_name: str | None) -> None:
     """Refuse a database without the name of a table in it."""
-    if source.endswith(ENDINGS) and not table_name:
+    if source.endswith(database_files.ENDINGS) and not table_name:
         raise InvalidRequest(f"{source} is a database: say which table of it, --table-name accounts")
 
 

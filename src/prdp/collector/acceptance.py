@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from prdp.collector.refusals import Refused
 from prdp.collector.store.sql import SqlStore, StoredRound
-from prdp.collector.wire import Submission
+from prdp.collector.wire import Refused, Submission
 
 
 class Counted(Enum):

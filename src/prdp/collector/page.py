@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from prdp.collector.plan import StudyPlan
-from prdp.collector.results import ResultLine, lines_of
+from prdp.collector.rounds import ResultLine, lines_of
 from prdp.declare.exact import exact_share
 
 

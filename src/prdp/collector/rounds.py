@@ -7,19 +7,149 @@ that was killed between two steps takes the same step when it starts again.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prdp.collector.plan import StudyPlan
-from prdp.collector.results import result_text
-from prdp.collector.store.opening import create_store
-from prdp.collector.store.sql import SqlStore, StoredRound, StoredStudy
-from prdp.collector.tickets import hashed, new_operator_token, new_tickets, operator_hash
+from prdp.collector.plan import StudyPlan, threshold_budget
+from prdp.collector.store.sql import SqlStore, StoredRound, StoredStudy, create_store
+from prdp.collector.wire import hashed, new_operator_token, new_tickets, operator_hash
+from prdp.declare.exact import exact_share
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local import Campaign, Tally
 from prdp.local.client.report import unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from prdp.local import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """One number of a result, with the ends between which it lies but for noise in 95 % of all cases."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def heard(self) -> bool:
+        """Whether there is a number at all."""
+        return self.value is not None and self.low is not None and self.high is not None
+
+
+def result_text(found: Sequence[Estimate]) -> str:
+    """Return answers as one line of JSON; what is not finite is null.
+
+    >>> from fractions import Fraction
+    >>> from prdp.local import Estimate
+    >>> facts = json.loads(result_text([Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "bits")]))
+    >>> facts["answers"][0]["value"], [round(end) for end in facts["answers"][0]["interval"]]
+    (1000.0, [804, 1196])
+    """
+    facts = {"prdp": "result", "version": 1, "answers": [_facts(estimate) for estimate in found]}
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _facts(estimate: Estimate) -> dict[str, object]:
+    return {
+        "question": estimate.question,
+        "text": str(estimate),
+        "value": None if estimate.unheard else _finite(estimate.value),
+        "deviation": _finite(estimate.deviation),
+        "interval": [_finite(end) for end in estimate.interval()],
+        "level": 0.95,
+        "clients": estimate.clients,
+        "rounds": list(estimate.rounds),
+        "share": str(estimate.share),
+        "method": estimate.method,
+        "choices": [list(choice) for choice in estimate.choices],
+        "parts": [_part(estimate, place) for place in range(len(estimate.parts))],
+        "unheard": estimate.unheard,
+        "caveat": estimate.caveat,
+    }
+
+
+def _part(estimate: Estimate, place: int) -> dict[str, object]:
+
+    part = estimate.parts[place]
+    alone = replace(estimate, value=part.value, deviation=part.deviation, parts=())
+    return {
+        "label": part.label,
+        "value": None if estimate.unheard else _finite(part.value),
+        "deviation": _finite(part.deviation),
+        "interval": [_finite(end) for end in alone.interval()],
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def lines_of(result: Mapping[str, Any]) -> list[ResultLine]:
+    """Return what a result's picture and table show: its parts, or its only numbers."""
+    answers = result["answers"]
+    shown = [part for answer in answers for part in answer["parts"]] or [
+        {**answer, "label": answer["question"]} for answer in answers
+    ]
+    return [ResultLine(part["label"], part["value"], *part["interval"]) for part in shown]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A study as it was a moment ago."""
+
+    plan: StudyPlan
+    study: StoredStudy
+    campaigns: tuple[Campaign, ...]
+
+    @classmethod
+    def of(cls, study: StoredStudy, before: Snapshot | None = None) -> Snapshot:
+        """Return the snapshot of a store; what an earlier one has read is not read again."""
+        plan = before.plan if before else StudyPlan.from_json(study.plan)
+        have = before.campaigns if before else ()
+        new = tuple(Campaign.from_json(stored.campaign) for stored in study.rounds[len(have) :])
+        return cls(plan, study, (*have, *new))
+
+    @property
+    def open_campaign(self) -> Campaign | None:
+        """The campaign that is to be answered now."""
+        return None if self.study.last.closed else self.campaigns[-1]
+
+
+def status_of(snapshot: Snapshot) -> dict[str, Any]:
+    """Return a study and its rounds; a threshold ε_τ is published with the round that uses it."""
+    plan, study = snapshot.plan, snapshot.study
+    rounds = []
+    for stored, campaign in zip(study.rounds, snapshot.campaigns, strict=True):
+        threshold = threshold_budget(campaign)
+        rounds.append(
+            {
+                "number": stored.number,
+                "campaign": stored.digest.hex(),
+                "share": str(campaign.share),
+                "reports": stored.reports,
+                "closed": stored.closed,
+                "closes_at": stored.closes_at,
+                "threshold_budget": None if threshold is None else str(threshold),
+            }
+        )
+    return {
+        "name": plan.name,
+        "study": plan.digest.hex(),
+        "ask": plan.ask,
+        "state": "done" if study.result else "adding up" if study.last.closed else "open",
+        "reads": list(plan.reads),
+        "share": str(exact_share(plan.share)),
+        "closing": plan.closing.words,
+        "closes_at_reports": plan.closing.reports,
+        "rounds": rounds,
+    }
+
 
 MOST_TICKETS = 1_000_000
 _AT_ONCE = 10_000

@@ -12,14 +12,146 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
+from types import MappingProxyType
 from typing import Any, ParamSpec
 
-from prdp.collector.refusals import Refused
-from prdp.collector.tickets import TICKET_BYTES, hashed, ticket_bytes
 from prdp.errors import InvalidRequest
 from prdp.local import Campaign, Report
 from prdp.local.client.facts import read_object
 from prdp.local.client.report import packed, payload_size, unpacked
+from prdp.noise.entropy import Entropy, SystemEntropy
+
+STATUS: Mapping[str, int] = MappingProxyType(
+    {
+        "malformed": 400,
+        "wrong_version": 400,
+        "no_ticket": 401,
+        "no_operator": 401,
+        "unknown_ticket": 403,
+        "wrong_operator": 403,
+        "not_found": 404,
+        "not_yet": 404,
+        "wrong_method": 405,
+        "too_slow": 408,
+        "wrong_campaign": 409,
+        "ticket_used": 409,
+        "report_known": 409,
+        "no_open_round": 409,
+        "late": 410,
+        "too_large": 413,
+        "wrong_type": 415,
+        "wrong_form": 422,
+        "too_many": 429,
+        "failed": 500,
+        "busy": 503,
+        "storage": 503,
+    }
+)
+"""Every code and its HTTP status."""
+
+MESSAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "malformed": "this is no report or batch of reports that a collector can read.",
+        "wrong_version": "this is of another version of the format: this collector reads version 1.",
+        "no_ticket": "a report comes with the ticket of its sender: Authorization: Bearer TICKET.",
+        "no_operator": "this is for the operator: Authorization: Bearer TOKEN.",
+        "unknown_ticket": "this ticket was not given out here.",
+        "wrong_operator": "this is not the operator's token.",
+        "not_found": "there is nothing here.",
+        "not_yet": "there is no result yet: the last round is still to close.",
+        "wrong_method": "this cannot be asked for in this way.",
+        "too_slow": "the request took too long to arrive.",
+        "wrong_campaign": "this report answers another campaign, or other terms of this one.",
+        "ticket_used": "this ticket has brought another report in this round. The first one stays.",
+        "report_known": "another ticket has brought a report with this token. The first one stays.",
+        "no_open_round": "no round is open.",
+        "late": "the round that this report answers is closed, and the report was not counted.",
+        "too_large": "this is more than a collector reads at once.",
+        "wrong_type": "send application/json, application/vnd.prdp.report or application/vnd.prdp.reports.",
+        "wrong_form": "this report does not have the form that its campaign asks for.",
+        "too_many": "too many requests from one place: wait, then send the same bytes again.",
+        "failed": "the collector failed. Nothing was acknowledged: send the same bytes again.",
+        "busy": "too much at once: wait, then send the same bytes again.",
+        "storage": "reports cannot be stored now. Nothing was acknowledged: send the same bytes again later.",
+    }
+)
+"""Every code in a sentence; a message never repeats what was sent."""
+
+RETRY_SECONDS: Mapping[str, int] = MappingProxyType({"too_many": 1, "busy": 1, "storage": 5})
+"""How long to wait where the same bytes may be sent again."""
+
+
+class Refused(Exception):  # noqa: N818  (reads as what it is)
+    """A request that is not served, by its code.
+
+    >>> refused = Refused("late")
+    >>> refused.status, str(refused)
+    (410, 'the round that this report answers is closed, and the report was not counted.')
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(MESSAGES[code])
+        self.code = code
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return STATUS[self.code]
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What is sent back."""
+        return {"code": self.code, "message": str(self)}
+
+
+TICKET_BYTES = 16
+_OPERATOR_BYTES = 32
+_TICKET = re.compile("[0-9a-f]{32}")
+
+
+def new_tickets(count: int, entropy: Entropy | None = None) -> list[str]:
+    """Return fresh tickets, each 32 hexadecimal digits.
+
+    >>> len(new_tickets(3)), len(new_tickets(1)[0])
+    (3, 32)
+    """
+    drawn = (entropy or SystemEntropy()).bytes(count * TICKET_BYTES)
+    return [drawn[start : start + TICKET_BYTES].hex() for start in range(0, len(drawn), TICKET_BYTES)]
+
+
+def new_operator_token(entropy: Entropy | None = None) -> str:
+    """Return a fresh token for the operator, 64 hexadecimal digits."""
+    return (entropy or SystemEntropy()).bytes(_OPERATOR_BYTES).hex()
+
+
+def ticket_bytes(text: str) -> bytes | None:
+    """Return the bytes of a ticket as it is written; None for what is none.
+
+    >>> ticket_bytes("00" * 16) == bytes(16), ticket_bytes("my ticket") is None
+    (True, True)
+    """
+    return bytes.fromhex(text) if _TICKET.fullmatch(text) else None
+
+
+def hashed(ticket: bytes) -> bytes:
+    """Return what is stored of a ticket.
+
+    A ticket has 128 random bits, so nobody finds it from its hash by trying.
+    """
+    return sha256(b"prdp ticket" + ticket).digest()
+
+
+def operator_hash(token: str) -> bytes:
+    """Return what is stored of the operator's token."""
+    return sha256(b"prdp operator" + token.encode("utf-8", "surrogatepass")).digest()
+
+
+def is_operator(token: str, stored: bytes) -> bool:
+    """Return whether a token is the operator's, in a time that does not depend on how near it is."""
+    return compare_digest(operator_hash(token), stored)
+
 
 P = ParamSpec("P")
 

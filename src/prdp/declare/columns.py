@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from prdp.declare.exact import Exact, exact, told
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.schema import Bounds, Grains, Kind, Schema
 
 Number = Exact
@@ -139,8 +139,8 @@ def read_protect(column: str | None, schema: Schema) -> str | None:
     known = known_column(column, schema, "protect")
     if schema[known].kind is Kind.OTHER:
         raise InvalidRequest(
-            f"protect={column!r} cannot tell values of {schema[known].native} apart. "
-            "Give a column of numbers, texts or dates."
+            Argument("protect", column),
+            f" cannot tell values of {schema[known].native} apart. Give a column of numbers, texts or dates.",
         )
     return known
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Integral, Real
 
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 
 Exact = int | float | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``0.1``, ``"1/10"``, ``Fraction(1, 10)``."""
@@ -82,11 +82,13 @@ def exact_share(value: Exact) -> Fraction:
     share = exact(value, "share")
     if not 0 < share <= 1:
         raise InvalidRequest(
-            f"share={value!r} is not a part of the budget: a share is more than 0 and at most 1, "
-            "such as '1/10'."
+            Argument("share", value),
+            " is not a part of the budget: a share is more than 0 and at most 1, such as '1/10'.",
         )
     if share.denominator > MOST_DENOMINATOR:
-        raise InvalidRequest(f"share={value!r} is too fine: write it with a denominator of at most 10^12.")
+        raise InvalidRequest(
+            Argument("share", value), " is too fine: write it with a denominator of at most 10^12."
+        )
     return share
 
 

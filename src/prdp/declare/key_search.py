@@ -29,7 +29,7 @@ from prdp.declare.key_domains import (
     microseconds_of,
 )
 from prdp.declare.keys import Plain, rows_of, typed_key
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.schema import Bounds, ColumnType, Kind, Schema
 
 LETTERS = "".join(map(chr, range(32, 127)))
@@ -381,8 +381,9 @@ class _Column:
             between = self.bounds.get(name)
         if between is None:
             raise InvalidRequest(
-                f"which whole numbers can {name!r} be? Write between=(1, 99), or bounds when the table is "
-                "opened; or list them: among=[...]."
+                f"which whole numbers can {name!r} be? Write ",
+                Argument("between", (1, 99)),
+                ", or bounds when the table is opened; or list them: among=[...].",
             )
         low, high = _ends(between, name)
         whole = math.ceil(exact(low, "between")), math.floor(exact(high, "between"))
@@ -406,7 +407,11 @@ class _Column:
         part = self.key.part if isinstance(self.key, Truncated) else "day"
         between = self._said("between")
         if between is None:
-            raise InvalidRequest(f"which days can {name!r} be? Write between=('2026-01-01', '2026-12-31').")
+            raise InvalidRequest(
+                f"which days can {name!r} be? Write ",
+                Argument("between", ("2026-01-01", "2026-12-31")),
+                ".",
+            )
         low, high = (typed_key(end, name, kind) for end in _ends(between, name))
         if not isinstance(low, datetime) or not isinstance(high, datetime) or low > high:
             raise InvalidRequest(f"between={told(between)} for {name!r}: the first day comes first.")
@@ -421,7 +426,9 @@ class _Column:
 def _ends(between: Any, name: str) -> tuple[Any, Any]:
     pair = isinstance(between, tuple | list) and len(between) == 2
     if not pair:
-        raise InvalidRequest(f"between={told(between)} for {name!r} is no pair: write between=(1, 99).")
+        raise InvalidRequest(
+            f"between={told(between)} for {name!r} is no pair: write ", Argument("between", (1, 99)), "."
+        )
     return between[0], between[1]
 
 

@@ -13,7 +13,7 @@ from itertools import islice, product
 from typing import Any
 
 from prdp.declare.exact import told
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.expressions.tokens import is_writable, moment_from
 from prdp.schema import ColumnType, Kind
 
@@ -83,10 +83,11 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
     for key in alone:
         row = tuple(key) if _is_row(key) else (key,)  # type: ignore[arg-type]
         if len(row) != len(names):
-            crossed = ", ".join(f"{name!r}: [...]" for name in names)
             raise InvalidRequest(
                 f"the key {told(key)} has {len(row)} of {len(names)} values ({', '.join(names)}): "
-                f"list tuples, or a dict of lists whose combinations are the keys, keys={{{crossed}}}."
+                "list tuples, or a dict of lists whose combinations are the keys, ",
+                Argument("keys", {name: [...] for name in names}),
+                ".",
             )
         rows.append(row)
     return rows

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from prdp.cells.units import Caps, Look
-from prdp.engines.statements.cells import statement
-from prdp.engines.statements.distinct_keys import key_statement, top_statement
-from prdp.engines.statements.rows import rows_statement
+from prdp.engines.statements.cells import rows_statement, statement
+from prdp.engines.statements.keys import key_statement, top_statement
 from prdp.engines.statements.unit_totals import scaled_statement, scaled_together
 from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
 from prdp.schema import Schema

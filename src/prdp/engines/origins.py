@@ -11,8 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from prdp.engines.sources.checks import local_files
-from prdp.engines.sources.lakes import lake_folder
+from prdp.engines.sources.checks import lake_folder, local_files
 
 Span = tuple[int, int]
 """Addresses in memory, from the first to after the last."""

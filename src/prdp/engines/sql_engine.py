@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, Protocol, TypeVar
 
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
@@ -15,24 +18,125 @@ from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.explain import later_statement, later_together, statements
 from prdp.engines.interrupts import read_or_fail, stoppable
 from prdp.engines.origins import Origins
-from prdp.engines.statements.cells import Arrays, plan_statement, statement
-from prdp.engines.statements.distinct_keys import key_statement, top_statement
-from prdp.engines.statements.key_masses import MassStatement, joined_mass_statement, mass_statement
-from prdp.engines.statements.rows import rows_statement
-from prdp.engines.statements.unit_cache import HeldOwners, SecondLook
+from prdp.engines.progress import untold, watched
+from prdp.engines.statements.cells import Arrays, plan_statement, rows_statement, statement
+from prdp.engines.statements.keys import (
+    MassStatement,
+    joined_mass_statement,
+    key_statement,
+    mass_statement,
+    top_statement,
+)
 from prdp.engines.statements.unit_rows import id_sql, rows_of_join, rows_of_table
 from prdp.engines.statements.unit_totals import (
     OwnerStatement,
     all_in_order,
+    folded_owners,
     in_order,
     scaled_statement,
     scaled_together,
 )
-from prdp.errors import InvalidRequest
+from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.tokens import quoted
 from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
+
+SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
+"""Returns, for several looks, each group's totals."""
+
+_ROWS, _OWNERS = "prdp_rows", "prdp_owners"
+"""What tables of held rows and owners are called; those that are made have a number besides."""
+
+
+class StatementRunner(Protocol):
+    """Runs statements of DuckDB's SQL."""
+
+    def columns(self, sql: str) -> Arrays:
+        """Return a statement's columns as arrays."""
+
+    def rows_of(self, sql: str) -> Rows:
+        """Return a statement's rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOwners:
+    """What reads a source once for both looks at its owners; threads may share it.
+
+    Attributes:
+        read_once: Whether rows of this source are held: a public fact of what kind of source it is.
+        held: The tables that are held now, and the thread whose question each is for; None where a table
+            could not be dropped at its question's end, so that whoever is next drops it.
+        lock: Held while a table that another thread may let go of is read, and while tables are dropped.
+        numbers: Numbers for tables.
+    """
+
+    read_once: bool
+    held: dict[str, int | None] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    numbers: count[int] = field(default_factory=count)
+
+    def holds(self, reading: OwnerRead) -> bool:
+        """Say whether rows are held between two looks: by public facts of the read and of the source."""
+        return self.read_once and reading.adds_only
+
+    def fold(
+        self, engine: StatementRunner, reading: OwnerRead, rows: str
+    ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
+        """Return the cells of owners that an engine's statements fold, and the second look at them."""
+        with watched():  # several statements, of which people hear as one pass
+            same = _all_of(self._made(engine, _ROWS, rows))
+            owners = self._made(engine, _OWNERS, folded_owners(reading, same))
+            statement = OwnerStatement.of_held(reading, owners)
+            found = statement.summaries(engine.columns(statement.sql))
+
+        def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+            with self.lock:
+                if self.held.get(owners) is not None:
+                    totals = engine.rows_of(scaled_together(reading, same, looks, owners))
+                    return all_in_order(reading, totals, len(looks))
+            with watched():
+                anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
+                totals = engine.rows_of(scaled_together(reading, anew, looks))
+            return all_in_order(reading, totals, len(looks))
+
+        return found, look
+
+    def shown(self, reading: OwnerRead, rows: str) -> tuple[str, ...]:
+        """Return the statements of the first look, for people."""
+        folded = folded_owners(reading, _all_of(_ROWS))
+        return _table(_ROWS, rows), _table(_OWNERS, folded), OwnerStatement.of_held(reading, _OWNERS).sql
+
+    def shown_together(self, reading: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+        """Return the statement of the second look, for people."""
+        return later_together(reading, _all_of(_ROWS), looks, _OWNERS)
+
+    def let_go(self, engine: StatementRunner) -> None:
+        """Drop what this thread's question holds, and what nobody could drop before."""
+        with untold(), self.lock:
+            mine = [name for name, who in self.held.items() if who in (threading.get_ident(), None)]
+            self.held.update(dict.fromkeys(mine))
+            for name in mine:
+                with suppress(EngineFailure):
+                    engine.rows_of(f"DROP TABLE IF EXISTS {name}")
+                    del self.held[name]
+
+    def _made(self, engine: StatementRunner, kind: str, query: str) -> str:
+        """Hold what a query finds; return the table's name, which is on the list before there is a table."""
+        name = f"{kind}_{next(self.numbers)}"
+        with self.lock:
+            self.held[name] = threading.get_ident()
+        engine.rows_of(_table(name, query))
+        return name
+
+
+def _table(name: str, query: str) -> str:
+    return f"CREATE TEMP TABLE {name} AS {query}"
+
+
+def _all_of(name: str) -> str:
+    return f"SELECT * FROM {name}"
+
 
 Done = TypeVar("Done")
 

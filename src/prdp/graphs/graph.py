@@ -27,8 +27,7 @@ from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.tokens import quoted
 from prdp.graphs.link_statements import name_sql, names_of
-from prdp.graphs.results import FixedWeights, Packed
-from prdp.graphs.stars import CutStars
+from prdp.graphs.results import CutStars, FixedWeights, Packed
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
 from prdp.mechanisms._packing import solver

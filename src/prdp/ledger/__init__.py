@@ -8,9 +8,8 @@ columns, that is one sum. It is decided by public texts, and says nothing about 
 from prdp.ledger.account import Charge, Entry, Ledger, Notes
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
-from prdp.ledger.memory import MemoryLedger
+from prdp.ledger.memory import MemoryLedger, NoAccount
 from prdp.ledger.storage import is_begun, shown_place
-from prdp.ledger.synthetic import NoAccount
 
 __all__ = [
     "Binding",

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
 from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
-from prdp.errors import BudgetExhausted, InvalidRequest
+from prdp.errors import Argument, BudgetExhausted, InvalidRequest, shown_part
 from prdp.expressions.tokens import is_writable
 from prdp.ledger.binding import Binding
 from prdp.ledger.strict_json import strict_json
+from prdp.plan.question_key import in_words
+from prdp.release.formatting import html_table
 from prdp.release.table import Released
+
+_SHOWN = 10
+
+
+def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
+    """Return an account as HTML.
+
+    >>> account_html("t.ledger", Fraction(1), [])  # doctest: +ELLIPSIS
+    '<table><caption ...>t.ledger: all of every budget is left</caption>...'
+    """
+    rows = [
+        [str(entry.number), entry.at, entry.who, str(entry.share), in_words(entry.purpose)]
+        for entry in entries[-_SHOWN:]
+    ]
+    older = len(entries) - len(rows)
+    notes = [f"... and {older} older"] if older else []
+    said = "all" if left == 1 else shown_part(left)
+    return html_table(
+        f"{called}: {said} of every budget is left", ["", "when", "who", "share", "question"], rows, notes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +215,9 @@ def total_with(spent: Fraction, share: Fraction) -> Fraction:
     odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
     if odd.bit_length() > MOST_BITS:
         raise InvalidRequest(
-            f"share={str(share)!r} makes the sum of all shares unwieldy. Nothing was charged; ask for a "
-            "rounder share, such as '0.01'."
+            Argument("share", str(share)),
+            " makes the sum of all shares unwieldy. Nothing was charged; ask for a "
+            "rounder share, such as '0.01'.",
         )
     return total
 

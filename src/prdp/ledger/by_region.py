@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from prdp.declare.exact import told
-from prdp.errors import BudgetExhausted, InvalidRequest, offered_share, shown_part
+from prdp.errors import Argument, BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.ledger.account import left_after
 from prdp.plan.question_key import in_words
 from prdp.regions.max_overlap import overlapping, spent_in
@@ -83,16 +83,20 @@ def refuse_what_does_not_fit(
     lines = [f"  {one.number}, share {one.share}: {in_words(one.purpose)}" for one in named]
     lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
     about = "every record's budget" if region == EVERYBODY else f"the budget of {region_words(region)}"
-    offer = offered_share(left)
+    share_left = offered_share(left)
     remedy = (
-        f"Ask for share={offer!r} or less, or narrow" if offer else "Nothing is left to spend there. Narrow"
+        ("Ask for ", Argument("share", share_left), " or less, or narrow")
+        if share_left
+        else ("Nothing is left to spend there. Narrow",)
     )
     narrower = f" the question by {', '.join(fixed)} to records that were asked about less."
     raise BudgetExhausted(
         share,
         left,
         f"this question asks for {share} of {about}, but {shown_part(left)} is left where it was asked about "
-        "most. Charged before, and overlapping:\n" + "\n".join(lines) + f"\n{remedy}{narrower}",
+        "most. Charged before, and overlapping:\n" + "\n".join(lines) + "\n",
+        *remedy,
+        narrower,
     )
 
 

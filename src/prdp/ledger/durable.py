@@ -21,6 +21,7 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
+    account_html,
     left_after,
     refuse_unless_a_charge,
     sum_with,
@@ -28,7 +29,10 @@ from prdp.ledger.account import (
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
-from prdp.ledger.chain import (
+from prdp.ledger.export import as_csv, as_json
+from prdp.ledger.layout import (
+    FACTS,
+    VERSION,
     Head,
     Row,
     all_seen,
@@ -40,13 +44,9 @@ from prdp.ledger.chain import (
     rows_from,
     rows_of,
 )
-from prdp.ledger.export import as_csv, as_json
-from prdp.ledger.layout import FACTS, VERSION
-from prdp.ledger.notebook import account_html
 from prdp.ledger.release_codec import release_from_json, release_to_json
-from prdp.ledger.soundness import damaged, decoded, fact, rolled_back
 from prdp.ledger.storage import LedgerTables, Storage, storage_of
-from prdp.ledger.verified import Account, Unsound
+from prdp.ledger.verified import Account, Unsound, damaged, decoded, fact, rolled_back
 from prdp.regions.region import Region
 from prdp.release.table import Released
 

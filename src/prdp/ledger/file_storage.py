@@ -15,7 +15,7 @@ from urllib.parse import quote
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.tokens import is_writable
 from prdp.ledger.layout import VERSION, all_rows, insertion, is_laid_out, lay_out
-from prdp.ledger.soundness import BACKUPS, damaged, refuse_other_versions
+from prdp.ledger.verified import BACKUPS, damaged, refuse_other_versions
 from prdp.safety.process_guard import OPERATIONS
 
 if TYPE_CHECKING:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from heapq import merge
+from typing import TYPE_CHECKING, Any
+
+from prdp.safety.process_guard import OPERATIONS
 
 if TYPE_CHECKING:
     from prdp.ledger.storage import Contents, LedgerTables
+
 
 VERSION = 3
 """The format that this release writes and reads: the fact ``format``, and a file's ``user_version``."""
@@ -120,3 +128,113 @@ def _expected_schema() -> frozenset[tuple[str, ...]]:
 
 def _schema(database: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
     return frozenset(database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+
+
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+"""One text for each list of texts, whole numbers and NULLs, and another for any other list."""
+
+
+def row_hash(previous: str, table: str, values: Sequence[Any]) -> str:
+    """Return the hash of a row: of the hash before it, its table, and its fields without the hash itself.
+
+    >>> row_hash("", "facts", ("format", "3", 0))[:16]
+    '8b00dd1276f03146'
+    """
+    return sha256(_CANONICAL.encode([previous, table, *values]).encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as it is stored, with its place in the chain.
+
+    Attributes:
+        table: Its table.
+        values: Its fields in the order of ``COLUMNS``; the last two are its place and its hash.
+    """
+
+    table: str
+    values: tuple[Any, ...]
+
+    @property
+    def place(self) -> Any:
+        """Its place in the chain, from 0."""
+        return self.values[-2]
+
+    @property
+    def hash(self) -> Any:
+        """The hash that is stored with it."""
+        return self.values[-1]
+
+    def follows(self, previous: str) -> bool:
+        """Say whether its hash is that of its fields after a row with a given hash."""
+        return bool(row_hash(previous, self.table, self.values[:-1]) == self.hash)
+
+
+def next_row(hashes: Sequence[str], table: str, fields: Sequence[Any]) -> Row:
+    """Return a row that continues a chain."""
+    values = (*fields, len(hashes))
+    return Row(table, (*values, row_hash(hashes[-1] if hashes else "", table, values)))
+
+
+def insert(database: LedgerTables, row: Row) -> None:
+    """Write a row."""
+    database.execute(insertion(row.table), row.values)
+
+
+def chained(rows: Iterable[tuple[str, Sequence[Any]]]) -> Contents:
+    """Return the first rows of a chain by table, each given by its table and its fields."""
+    contents: dict[str, list[tuple[Any, ...]]] = {}
+    hashes: list[str] = []
+    for table, fields in rows:
+        row = next_row(hashes, table, fields)
+        hashes.append(row.hash)
+        contents.setdefault(table, []).append(row.values)
+    return contents
+
+
+def rows_from(database: LedgerTables, place: int | None) -> Iterator[Row]:
+    """Read the rows of all tables in the order of the chain, from a place on; None reads all there are."""
+    tables = (_rows(database, table, "place >= ?", place) for table in COLUMNS)
+    return merge(*tables, key=lambda row: row.place)
+
+
+def rows_of(database: LedgerTables, table: str, number: int | None = None) -> Iterator[Row]:
+    """Read the rows of one table, or the one of a number, in the order of the chain."""
+    return _rows(database, table, "number = ?", number)
+
+
+def _rows(database: LedgerTables, table: str, condition: str, value: int | None) -> Iterator[Row]:
+    """Read rows of a table in the order of the chain: those that meet a condition, or all without a value."""
+    where, values = ("", ()) if value is None else (f" WHERE {condition}", (value,))
+    found = database.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table}{where} ORDER BY place", values)
+    return (Row(table, tuple(fields)) for fields in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest row that was seen of a chain."""
+
+    place: int
+    hash: str
+
+
+_SEEN: dict[tuple[str, str], Head] = {}
+"""For each place and identity of a ledger, the newest head that this process has seen there."""
+
+
+def newest_seen(shown: str, identity: str) -> Head | None:
+    """Return the newest head that this process has seen of a ledger at a place."""
+    return _SEEN.get((shown, identity))
+
+
+def all_seen() -> dict[tuple[str, str], Head]:
+    """Return what this process has seen so far of all ledgers."""
+    return _SEEN.copy()
+
+
+def remember(shown: str, identity: str, head: Head) -> None:
+    """Keep the newest head of a ledger, so that an older copy in its place is recognised."""
+    with OPERATIONS:  # which forks wait for
+        seen = _SEEN.get((shown, identity))
+        if seen is None or seen.place < head.place:
+            _SEEN[shown, identity] = head

@@ -15,6 +15,7 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
+    account_html,
     left_after,
     refuse_unless_a_charge,
     sum_with,
@@ -22,7 +23,6 @@ from prdp.ledger.account import (
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
-from prdp.ledger.notebook import account_html
 from prdp.release.table import Released
 from prdp.safety.process_guard import this_process
 
@@ -200,3 +200,47 @@ class MemoryLedger:
 
     def _repr_html_(self) -> str:
         return account_html("account in memory", self.left, self.entries)
+
+
+class NoAccount:
+    """No account: every question is answered anew and for nothing, and all of the budget is always left.
+
+    Only ``stand_in=True`` gives a table one, so that having it is what makes a table a stand-in.
+    """
+
+    left = Fraction(1)
+    fixed: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+    def attach(self, binding: Binding) -> None:  # noqa: ARG002  (no facts make it an account)
+        """Refuse to be the ledger of a table."""
+        raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
+
+    def left_in(self, region: str | None) -> Fraction:  # noqa: ARG002
+        """Return all of the budget."""
+        return self.left
+
+    def standing(self, purpose: str, share: Fraction) -> None:
+        """Return nothing: every question is answered anew."""
+
+    def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:  # noqa: ARG002
+        """Return nothing: what a stand-in answered is kept nowhere, and no hint comes from it."""
+        return ()
+
+    def charge(
+        self,
+        purpose: str,
+        share: Fraction,  # noqa: ARG002
+        *,
+        fresh: bool = False,  # noqa: ARG002
+        notes: Notes = NO_NOTES,
+    ) -> Charge:
+        """Return a charge that costs nothing."""
+        return Charge(0, purpose, notes=notes)
+
+    def record(self, charge: Charge, release: Released) -> Released:  # noqa: ARG002
+        """Return the release; nothing is kept."""
+        return release
+
+    def __repr__(self) -> str:
+        return "<no account: a stand-in's records are public or made up>"

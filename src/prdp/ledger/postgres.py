@@ -14,8 +14,8 @@ import psycopg
 
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.ledger.layout import COLUMNS, TABLES, all_rows, insertion
-from prdp.ledger.soundness import BACKUPS, damaged, decoded, fact, refuse_other_versions
 from prdp.ledger.storage import Contents, Found, LedgerTables
+from prdp.ledger.verified import BACKUPS, damaged, decoded, fact, refuse_other_versions
 from prdp.safety.database_address import read_address
 from prdp.safety.postgres_connection import BUSY, connected, why_not_connected, why_not_done
 from prdp.safety.process_guard import OPERATIONS

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import fraction_of
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, LedgerError
 from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, whom
-from prdp.ledger.chain import Head, Row
-from prdp.ledger.layout import FACTS
+from prdp.ledger.layout import FACTS, VERSION, Head, Row
 from prdp.ledger.strict_json import strict_json
 from prdp.regions.region import Region
 from prdp.release.table import Released
+
+if TYPE_CHECKING:
+    from prdp.ledger.storage import LedgerTables
+
 
 Question = tuple[str, str]
 """A purpose and the text of a share."""
@@ -228,3 +232,56 @@ class _Growing:
             except (InvalidRequest, ValueError, RecursionError):
                 raise Unsound("what it says of regions is not as it was") from None
         return self._regions[text]
+
+
+BACKUPS = (
+    "A backup does not know what was spent since it was made: before anything is asked under one, charge it "
+    "with at least that much, or with all that it has left if nobody knows."
+)
+
+
+def fact(database: LedgerTables, name: str) -> str:
+    """Return a fact of a ledger by its name; empty if it has none."""
+    row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+@contextmanager
+def decoded(shown: object) -> Iterator[None]:
+    """Say that a ledger cannot be trusted or read; nothing is written in here, whose errors are others."""
+    try:
+        yield
+    except Unsound as error:
+        raise damaged(shown, str(error)) from None
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        raise damaged(shown, "a text in it cannot be read, or a newer prdp wrote it") from None
+
+
+def damaged(shown: object, why: str) -> LedgerError:
+    """Return the refusal of a ledger that cannot be trusted."""
+    return LedgerError(
+        f"the ledger {shown} is damaged ({why}), so what is left cannot be known and nothing may be spent. "
+        f"Keep it, and see whether a newer prdp reads it. {BACKUPS}"
+    )
+
+
+def rolled_back(shown: object, why: str) -> LedgerError:
+    """Return the refusal of a ledger that has forgotten charges which were seen in it."""
+    return LedgerError(
+        f"the ledger {shown} was put back to an older state or replaced ({why}), so its budget would be "
+        f"spent twice and nothing may be spent. Put the newer ledger back. {BACKUPS} Then begin a new "
+        "process."
+    )
+
+
+def refuse_other_versions(shown: object, version: int) -> None:
+    """Refuse a ledger of another format than the one that this release writes."""
+    if version > VERSION:
+        raise LedgerError(
+            f"{shown} was written by a newer prdp (format {version}; this one knows {VERSION}). Upgrade prdp."
+        )
+    if version < VERSION:
+        raise LedgerError(
+            f"{shown} is of format {version}, from before prdp's first release, and this prdp reads format "
+            f"{VERSION} alone."
+        )

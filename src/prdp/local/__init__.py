@@ -21,12 +21,10 @@ from prdp.local.client.report import Report
 
 if TYPE_CHECKING:
     from prdp.cells.measure import Measure
-    from prdp.local.analyst.collector import Collector
     from prdp.local.analyst.estimate import Estimate
-    from prdp.local.analyst.framework_study import FrameworkStudy, frequencies
-    from prdp.local.analyst.make_study import study
+    from prdp.local.analyst.make_study import FrameworkStudy, frequencies, study
     from prdp.local.analyst.quantiles import quantiles
-    from prdp.local.analyst.study import CountStudy, Study, SumStudy
+    from prdp.local.analyst.study import Collector, CountStudy, Study, SumStudy
     from prdp.local.protocols.categories import Bins, Categories
     from prdp.local.protocols.protocol import (
         Field,
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         **dict.fromkeys(("Bins", "Categories"), "prdp.local.protocols.categories"),
-        "Collector": "prdp.local.analyst.collector",
+        "Collector": "prdp.local.analyst.study",
         "Estimate": "prdp.local.analyst.estimate",
         **dict.fromkeys(
             (
@@ -65,7 +63,7 @@ else:
         "Crowd": "prdp.local.simulation.crowd",
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
-        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.framework_study"),
+        **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.make_study"),
         "quantiles": "prdp.local.analyst.quantiles",
         "study": "prdp.local.analyst.make_study",
         "measured": "prdp.local.protocols.summing",

@@ -15,7 +15,7 @@ from prdp.declare.computed import computed_type, derived_grain, grain_of, mentio
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
 from prdp.declare.units import Owners
-from prdp.errors import InvalidRequest, PlanRefusal
+from prdp.errors import Argument, InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound, can_be_true
 from prdp.expressions.nodes import Node, columns
 from prdp.levels import Levels
@@ -82,8 +82,9 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
 def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fraction, Fraction]:
     if query.column not in bounds:
         raise InvalidRequest(
-            f"{query.word}({query.column!r}) needs the column's public bounds. Write "
-            f"bounds={{{query.column!r}: (0, 10**12)}} in {opened_by}; wide bounds cost next to nothing."
+            f"{query.word}({query.column!r}) needs the column's public bounds. Write ",
+            Argument("bounds", {query.column: (0, 10**12)}, of=opened_by),
+            "; wide bounds cost next to nothing.",
         )
     return bounds[query.column]
 
@@ -93,9 +94,12 @@ def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: st
     grain = said if said is not None else grain_of(query.column, schema, grains)
     if grain is None:
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
-            f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
-            "decimals.",
+            (
+                f"{query.word}({query.column!r}) needs the grain of the column's values",
+                f", which are {schema[query.column].native}. Write ",
+                Argument("grain", {query.column: "0.01"}, of=opened_by),
+                " for two decimals.",
+            ),
             "grain",
         )
     return grain
@@ -114,10 +118,10 @@ def _computed_ends(
     unbounded = [name for name in schema if name in columns(node) - bounds.keys()]
     numbers = [name for name in unbounded if schema[name].kind is Kind.NUMBER]
     if numbers:
-        listed = ", ".join(f"{name!r}: (0, 10**6)" for name in numbers)
         raise InvalidRequest(
-            f"{asked} needs the public bounds of {_and(numbers)}. Write bounds={{{listed}}} in {opened_by}; "
-            "wide bounds cost next to nothing."
+            f"{asked} needs the public bounds of {_and(numbers)}. Write ",
+            Argument("bounds", dict.fromkeys(numbers, (0, 10**6)), of=opened_by),
+            "; wide bounds cost next to nothing.",
         )
     raise PlanRefusal(
         f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. "
@@ -134,10 +138,15 @@ def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains,
     grain = derived_grain(node, schema, grains)
     if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
         unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
-        or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
+        declared = Argument("grain", dict.fromkeys(unknown[:1], "0.01"), of=opened_by)
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
-            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}.",
+            (
+                f"{query.word}({query.column!r}) needs the grain of its values",
+                ", which does not follow from the columns'. Write ",
+                Argument("grain", "0.01"),
+                " beside it for two decimals",
+                *((", or ", declared, ".") if unknown else (".",)),
+            ),
             "grain",
         )
     return grain or Fraction(1)
@@ -153,8 +162,9 @@ def _said_grain(query: OfColumn) -> Fraction | None:
     grain = exact(query.grain, "grain")
     if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
         raise InvalidRequest(
-            f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: "
-            f"more than 0, from 1e-18 to 1e18, not {query.grain!r}."
+            f"{query.word}({query.column!r}) needs the grain of its values, such as ",
+            Argument("grain", "0.01"),
+            f" for cents: more than 0, from 1e-18 to 1e18, not {query.grain!r}.",
         )
     return grain
 

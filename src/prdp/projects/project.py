@@ -14,7 +14,7 @@ from prdp.declare.key_search import PRIVATE
 from prdp.declare.units import Owners
 from prdp.engines.origins import Origins, files_origins
 from prdp.engines.registry import database_origins, public_values_of
-from prdp.engines.sources import csv, database_files, json_lines
+from prdp.engines.sources import database_files, text_files
 from prdp.engines.sources.checks import is_address
 from prdp.engines.sources.public_file import public_columns, public_values
 from prdp.engines.sources.readers import FILE_ENDINGS
@@ -23,11 +23,8 @@ from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyErr
 from prdp.ledger import is_begun
 from prdp.policy import Policy
 from prdp.projects.environment import from_environment
-from prdp.projects.fields import PUBLIC, SECTIONS
-from prdp.projects.targets import named_in
+from prdp.projects.fields import PUBLIC, SECTIONS, bare_or_quoted, check
 from prdp.projects.toml_file import NAME, Place, ProjectText, find, listed, read
-from prdp.projects.toml_writer import bare_or_quoted
-from prdp.projects.validate import check
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.arguments import common_source, untraced_reason
 from prdp.tables.join import Join, open_join
@@ -333,7 +330,7 @@ class Project(Mapping[str, Table | Join]):
             Policy(**{"text" if key == "policy" else key: value for key, value in policy.items()})
         except PrdpError as error:
             file, place = written
-            raise file.wrong(place, str(error)) from None
+            raise file.wrong(place, *error.parts) from None
         return replace(made, policies={**self.policies, name: written})
 
     def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
@@ -376,7 +373,7 @@ class Project(Mapping[str, Table | Join]):
                 return opener(self._source_of(name), **options, **account)
             for key in ("database", "rows_are_records"):
                 options.pop(key, None)
-            if not _is(stand_in, (*csv.ENDINGS, *json_lines.ENDINGS)):
+            if not _is(stand_in, (*text_files.CSV_ENDINGS, *text_files.JSON_ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
             if not _is(stand_in, database_files.ENDINGS):
                 options.pop("table", None)
@@ -389,7 +386,8 @@ class Project(Mapping[str, Table | Join]):
             place: Place = (section, name)
             if isinstance(error, ExpressionError | PolicyError):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
-            raise InvalidRequest(f"{file.path.name}, line {file.line_of(place)}: {error}") from None
+            line = f"{file.path.name}, line {file.line_of(place)}: "
+            raise InvalidRequest(line, *error.parts) from None
 
     def _refuse_itself(self, name: str, stand_in: Any) -> None:
         """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
@@ -487,16 +485,16 @@ class Project(Mapping[str, Table | Join]):
             for column, value in said.get("keys", {}).items()
         }
 
-    def refused_keys(self, name: str, column: str, keys: Any) -> str:
-        """Return why a table cannot be grouped by these keys; empty where it can. Reads no record."""
+    def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
+        """Return why a table cannot be grouped by these keys; None where it can. Reads no record."""
         opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
         if not isinstance(opened, Table):
-            return ""
+            return None
         try:
             opened.group_by(column, keys=keys)
         except InvalidRequest as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
         """Return what says in which database an entry is, and which tables there are private."""
@@ -560,3 +558,29 @@ class Project(Mapping[str, Table | Join]):
             return [self._source(one) for one in said]
         filled = from_environment(said)
         return filled if "://" in filled else str(self.folder / filled)
+
+
+def named_in(text: str, project: Project) -> str:
+    """Return the name of the table or join that a statement is about."""
+    from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is an extra)
+
+    tree = read_statement(text).tree
+    found = {node.name.lower() for node in tree.walk() if type(node).__name__ == "Table"}
+    known = {name: {table.lower() for table in project.tables_of(name)} for name in project}
+    about = [name for name, tables in known.items() if tables & found]
+    if len(about) > 1:  # a join holds tables that are asked alone as well
+        about = [
+            name for name in about if all(known[name] >= known[other] & found for other in about)
+        ] or about
+    if len(about) > 1:
+        fewest = min(len(known[name]) for name in about)
+        about = [name for name in about if len(known[name]) == fewest]
+    if len(about) == 1:
+        return about[0]
+    if not about and len(known) == 1 and not found:
+        return next(iter(known))
+    names = [table for name in project for table in project.tables_of(name)]
+    said = f"names {listed(sorted(found))}" if found else "names no table"
+    raise InvalidRequest(
+        f"the statement {said}. {project.file.path.name} has {listed(names)}: write FROM {names[0]}."
+    )

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, Part
 
 SAFE_FOLDERS = "PRDP_SAFE_FOLDERS"
 """The environment variable that lists folders whose project files are trusted, whoever owns them."""
@@ -85,10 +85,10 @@ class ProjectText:
                 return end
         return self.line_of(place[:-1]) if place else 1
 
-    def wrong(self, place: Place, reason: str) -> InvalidRequest:
+    def wrong(self, place: Place, *reason: Part) -> InvalidRequest:
         """Return an error that names the file, the line and the key."""
         named = ".".join(place)
-        return InvalidRequest(f"{self.path.name}, line {self.line_of(place)}: {named}: {reason}")
+        return InvalidRequest(f"{self.path.name}, line {self.line_of(place)}: {named}: ", *reason)
 
 
 def _holds(content: Any, place: Place) -> bool:

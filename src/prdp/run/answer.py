@@ -8,7 +8,7 @@ from typing import Protocol
 
 from prdp.errors import EngineFailure, LedgerError
 from prdp.ledger.account import Charge, Ledger, Notes
-from prdp.ledger.synthetic import NoAccount
+from prdp.ledger.memory import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.plan.plan import Plan
 from prdp.release.table import Released

@@ -9,7 +9,7 @@ from prdp.expressions.nodes import Arithmetic, Call, Case, IsNull, Node, Number
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
-from prdp.sql.construct import Construct
+from prdp.sql.refused import Construct
 
 
 class Asking(Protocol):

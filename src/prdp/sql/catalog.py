@@ -4,16 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, Protocol, Self
 
-from prdp.declare.exact import told
+from prdp.declare.exact import Exact, told
 from prdp.declare.keys import is_missing, plain_value, refuse_queries, table_columns
 from prdp.declare.references import Tree
 from prdp.declare.units import Owners
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import value_of
+from prdp.expressions.nodes import Node
+from prdp.plan.plan import Plan
+from prdp.plan.planner import Planner
+from prdp.plan.queries import Query
+from prdp.plan.shares import Shares
+from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.sql.queryable import Door
+
+
+class Questioned(Protocol):
+    """What answers queries: a table, a join, or groups of either."""
+
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that the records have left."""
+
+    def plan(self, *queries: Query, share: Exact, shares: Shares | None = None) -> Plan:
+        """Return what would be done to answer queries, or refuse."""
+
+    def answer_plan(self, plan: Plan, *, fresh: bool = False) -> ReleaseTable:
+        """Answer all queries of a plan from one charge."""
+
+    def explain_plan(self, plan: Plan) -> str:
+        """Return what would be charged, read and drawn."""
+
+
+class Door(Questioned, Protocol):
+    """A table or a join."""
+
+    @property
+    def planner(self) -> Planner:
+        """What is public about it, and the plans that it allows."""
+
+    def has_answer(self, plan: Plan) -> bool:
+        """Say whether a plan has been answered before."""
+
+    def filtered(self, condition: Node) -> Self:
+        """Return those rows alone for which a checked condition holds."""
+
+    def group_by(self, *columns: Any, keys: object = None) -> Questioned:
+        """Tell records apart by public keys."""
+
 
 Place = tuple[str, str]
 """A table and a column of it."""

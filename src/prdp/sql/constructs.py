@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from textwrap import wrap
 
+from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
-from prdp.sql.construct import Construct
 from prdp.sql.from_clause import FromClause
 from prdp.sql.membership import exists_in_public, in_public
-from prdp.sql.refused import REFUSED
+from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 from prdp.sql.select_list import SelectReader
 from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number
@@ -195,7 +195,7 @@ def _lines() -> Iterator[str]:
     yield ""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in REFUSED:
-        alike.setdefault((each.note, each.instead), []).extend(each.shown.split(", "))
+        alike.setdefault((each.note, spelled(each.instead)), []).extend(each.shown.split(", "))
     for (note, instead), shown in alike.items():
         yield f"- {', '.join(dict.fromkeys(shown))}: {note}."
         for sentence in re.split(r"(?<=\.) (?=[A-Z])", instead):

@@ -16,7 +16,7 @@ from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PrdpErro
 from prdp.expressions.evaluate import value_of
 from prdp.expressions.nodes import canonical
 from prdp.expressions.tokens import tokens_of
-from prdp.sql.lookups import literal
+from prdp.sql.membership import literal
 from prdp.sql.results import SqlAnswers
 
 apilevel = "2.0"

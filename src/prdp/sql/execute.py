@@ -11,10 +11,21 @@ from typing import Any
 
 from prdp.declare.computed import derived_grain
 from prdp.declare.exact import Exact, exact, exact_share, told
-from prdp.errors import InvalidRequest, PlanRefusal, SqlError, shown_part
+from prdp.declare.key_search import KeySearch
+from prdp.errors import (
+    Argument,
+    Blank,
+    BudgetExhausted,
+    InvalidRequest,
+    PlanRefusal,
+    SqlError,
+    offer,
+    shown_part,
+)
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.plan.explain import ANSWERED_BEFORE
+from prdp.plan.key_plan import never_found
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Sum
 from prdp.release import formatting
@@ -22,11 +33,9 @@ from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind
-from prdp.sql.catalog import Catalog, read_public
+from prdp.sql.catalog import Catalog, Door, Questioned, read_public
 from prdp.sql.estimates import ComputedAnswer
-from prdp.sql.grouping import SearchedKeys
-from prdp.sql.key_search import explained_search, searched
-from prdp.sql.queryable import Door, Questioned
+from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
 from prdp.sql.row_nodes import CheckedNode
@@ -123,7 +132,7 @@ def _questioned(asked: Compiled) -> Questioned:
     try:
         return door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
     except InvalidRequest as wrong:
-        raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), str(wrong)) from None
+        raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), wrong.parts) from None
 
 
 def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exact] | None) -> Plan:
@@ -133,13 +142,13 @@ def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exa
     except InvalidRequest as whole:
         text = asked.statement.text
         if isinstance(whole, PlanRefusal) and whole.cause == "groups":
-            raise SqlError(text, span_of(asked.groups[0].checked.source, text), str(whole)) from None
+            raise SqlError(text, span_of(asked.groups[0].checked.source, text), whole.parts) from None
         for query, source in zip(asked.queries, asked.sources, strict=True):
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
                 advice = _IN_SQL[wrong.cause] if isinstance(wrong, PlanRefusal) else ""
-                raise SqlError(text, span_of(source, text), str(wrong), advice) from None
+                raise SqlError(text, span_of(source, text), wrong.parts, advice) from None
         raise whole from None
 
 
@@ -170,7 +179,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
             part = known.pop(item.name.lower(), None)
             if part is None:
                 raise InvalidRequest(
-                    f"shares={told(shares)} says nothing of {item.name!r}, which asks something."
+                    Argument("shares", shares), f" says nothing of {item.name!r}, which asks something."
                 )
             found |= dict.fromkeys(wanted, part / len(wanted))
     if known:
@@ -182,7 +191,12 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
         )
     total = sum(found.values(), Fraction(0))
     if total > exact_share(share):
-        raise InvalidRequest(f"shares={told(shares)} add up to {total}, which is more than share={share}.")
+        raise InvalidRequest(
+            Argument("shares", shares),
+            f" add up to {total}, which is more than ",
+            Argument("share", Blank(share)),
+            ".",
+        )
     return [found[place] for place in range(len(asked.queries))]
 
 
@@ -344,3 +358,138 @@ def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
         return False
     grain = derived_grain(node, schema, {})
     return grain is not None and grain.denominator == 1
+
+
+KEYS_PART = Fraction(1, 4)
+"""What of a statement's share finds keys, where ``shares`` does not leave another part for it."""
+
+
+def searched(
+    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, fresh: bool
+) -> tuple[Compiled, Fraction, tuple[str, ...]]:
+    """Find the keys of all groups that are to be found; return the statement with them, and the share left.
+
+    Beside these, what is to be said of the groups: which of them are missing by design.
+
+    What is found is a release of its own, charged and recorded before the aggregates are asked.
+
+    Raises:
+        BudgetExhausted: The searches and the aggregates do not both fit; nothing was charged.
+    """
+    each, rest = _split(keys, share, parts)
+    _refuse_unless_both_fit(asked, keys, each, rest, fresh=fresh)
+    lists: list[Any] = []
+    said: list[str] = []
+    for item, listed in zip(asked.groups, keys.lists, strict=True):
+        if isinstance(listed, Mapping):
+            domain = _planned(asked, item, listed, each).query.domain
+            said += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
+            lists.append([key for (key,) in _found(asked, item, listed, each, fresh=fresh).keys])
+        else:
+            lists.append(listed)
+    found = crossed(asked.groups, lists) if all(lists) else []
+    return replace(asked, keys=found), rest, tuple(dict.fromkeys(said))
+
+
+def _refuse_unless_both_fit(
+    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, fresh: bool
+) -> None:
+    """Refuse a statement whose account pays for its searches, and not for what is asked of the keys then.
+
+    Which keys are found, and so whom the aggregates are charged to, is not known yet: everybody whom the
+    statement is about has to have enough left.
+    """
+    door: Any = asked.door
+    searches = _searches(asked, keys, each)
+    due = each * sum(fresh or not _is_paid(door.ledger, plan) for plan in searches)
+    if not due:
+        return
+    region = door.planner.region()
+    left = door.ledger.left_in(region)
+    if due + rest > left:
+        raise BudgetExhausted(
+            due + rest,
+            left,
+            f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
+            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. ",
+            *offer(left),
+        )
+    if hasattr(door.ledger, "refuse_past_quota"):
+        door.ledger.refuse_past_quota(due + rest, region)
+
+
+def _searches(asked: Compiled, keys: SearchedKeys, each: Fraction) -> list[Any]:
+    """Return what would be done to find the keys of all groups that are to be found."""
+    return [
+        _planned(asked, item, listed, each)
+        for item, listed in zip(asked.groups, keys.lists, strict=True)
+        if isinstance(listed, Mapping)
+    ]
+
+
+def _is_paid(ledger: Any, plan: Any) -> bool:
+    """Say whether a search has its answer in the ledger, or a charge that still waits for one."""
+    return plan.standing(ledger) is not None or any(
+        entry.release is None and (entry.purpose, entry.share) == (plan.text, plan.share)
+        for entry in ledger.entries
+    )
+
+
+def _planned(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction) -> Any:
+    """Return what would be done to find the keys of a group, or refuse it."""
+    door: Any = asked.door
+    said = dict(search)
+    known = {name: said.pop(name) for name in ("most_keys",) if name in said}
+    try:
+        return door.plan_keys(item.key, KeySearch(**said), share=share, **known)
+    except InvalidRequest as wrong:
+        text = asked.statement.text
+        raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
+
+
+def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, fresh: bool) -> Any:
+    door: Any = asked.door
+    try:
+        return door.find_keys(item.key, share=share, fresh=fresh, **search)
+    except InvalidRequest as wrong:
+        text = asked.statement.text
+        raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
+
+
+def _split(keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None) -> tuple[Fraction, Fraction]:
+    """Return the share of each search, and what is left for the aggregates."""
+    searches = sum(isinstance(listed, Mapping) for listed in keys.lists)
+    rest = share * (1 - KEYS_PART) if parts is None else sum((Fraction(part) for part in parts), Fraction(0))
+    if rest >= share:
+        raise InvalidRequest(
+            "shares= leaves nothing of ",
+            Argument("share", Blank(share)),
+            " to find keys with: lower one of them.",
+        )
+    return (share - rest) / searches, rest
+
+
+def explained_search(
+    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None
+) -> str:
+    """Return what a statement with searches would cost and do; reads no record and charges nothing."""
+    each, rest = _split(keys, share, parts)
+    door: Any = asked.door
+    left = door.left
+    after = shown_part(left - share) if share <= left else "nothing: it would be refused"
+    lines = [
+        f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
+        f"leaves   {after}, of {shown_part(left)} that is left now",
+    ]
+    if all(plan.standing(door.ledger) is not None for plan in _searches(asked, keys, each)):
+        lines = [
+            "costs    nothing to find keys: they were found before",
+            f"         at most {rest} for what is asked of them; nothing, if that was answered before",
+            f"leaves   at least {after}, of {shown_part(left)} that is left now",
+        ]
+    for item, listed in zip(asked.groups, keys.lists, strict=True):
+        if isinstance(listed, Mapping):
+            lines.append(f"finds    keys of {item.text}, share {each}")
+            lines.append(str(door.explain_keys(item.key, share=each, **listed)))
+    lines += [f"asks     {sql_of(source)}, for each key that is found" for source in asked.sources]
+    return "\n".join(lines)

@@ -11,17 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, Blank, InvalidRequest
 from prdp.expressions.nodes import Column, Node
 from prdp.expressions.tokens import shown_name
 from prdp.sql.catalog import PublicTable
-from prdp.sql.construct import unread
-from prdp.sql.lookups import looked_up
-from prdp.sql.membership import row_leaf
+from prdp.sql.membership import looked_up, row_leaf
 from prdp.sql.reading import sql_of
-from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.refused import unread
 from prdp.sql.row_nodes import NodeReader
-from prdp.sql.scope import Scope, Source
+from prdp.sql.scope import Names, RowRelation, Scope, Source, conjuncts
 
 
 @dataclass(slots=True)
@@ -79,8 +77,11 @@ class FromClause:
             self.names.statement.refuse(
                 node,
                 f"there is no table {node.name or sql_of(node)}",
-                f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as "
-                "tables={'jobs': frame}.",
+                (
+                    f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as ",
+                    Argument("tables", {"jobs": Blank("frame")}),
+                    ".",
+                ),
             )
 
     def _add_relation(self, node: Any, alias: str, relation: RowRelation) -> None:
@@ -169,7 +170,7 @@ class FromClause:
         try:
             source, condition = looked_up(alias, table, key, operand, optional=optional)
         except InvalidRequest as wrong:
-            statement.refuse(place, str(wrong))
+            statement.refuse(place, wrong.parts)
         self.sources.append(replace(source, merged=frozenset({key})) if using else source)
         if not optional:
             self.conditions.append((condition, place))

@@ -2,20 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
+from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.nodes import Column, IsNull, Node, Not, conjunction
+from prdp.expressions.nodes import (
+    MOST_CONSTANTS,
+    Among,
+    Boolean,
+    Case,
+    Column,
+    IsNull,
+    Literals,
+    Moment,
+    Node,
+    Not,
+    Null,
+    Number,
+    Text,
+    conjunction,
+)
+from prdp.expressions.tokens import is_writable
 from prdp.schema import Kind
 from prdp.sql.catalog import PublicTable
-from prdp.sql.construct import unread
-from prdp.sql.lookups import among
-from prdp.sql.refused import NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD
-from prdp.sql.relation import Names, conjuncts
+from prdp.sql.refused import NO_SUCH_ROWS, NO_SUCH_ROWS_INSTEAD, unread
 from prdp.sql.row_nodes import NodeReader
-from prdp.sql.scope import Scope, Source
+from prdp.sql.scope import Names, Scope, Source, conjuncts
+
+
+def literal(value: Any) -> Literals:
+    """Return a plain public value as a constant.
+
+    >>> literal(3.0), literal("O'Neill"), literal(True)
+    (Number(value=3.0), Text(value="O'Neill"), Boolean(value=True))
+
+    Raises:
+        InvalidRequest: The row language cannot say it: an infinity, or a text with half a character in it.
+    """
+    match value:
+        case bool():
+            return Boolean(value)
+        case str() if is_writable(value):
+            return Text(value)
+        case datetime():
+            return Moment(value)
+        case int() | float() if math.isfinite(value):
+            return Number(float(value) + 0.0)
+        case _:
+            raise InvalidRequest(
+                "a public value is neither a finite number, a date nor a text that can be written."
+            )
+
+
+def among(operand: Node, values: Iterable[Any]) -> Node:
+    """Return the condition that a value is one of public ones; never true where there is none."""
+    listed = tuple(dict.fromkeys(map(literal, values)))
+    return Among(operand, listed) if listed else Boolean(False)
+
+
+def looked_up(
+    alias: str, table: PublicTable, key: str, operand: Node, *, optional: bool
+) -> tuple[Source, Node]:
+    """Return a public table as a source whose rows are found by a key, and the condition that one is.
+
+    Where the row is ``optional``, a record without one has no key either.
+
+    Raises:
+        InvalidRequest: The key stands in several rows, or the table is too long to be looked up in.
+    """
+    keys = [value for value in table.columns[key] if value is not None]
+    if len(set(keys)) < len(keys):
+        raise InvalidRequest(
+            f"the public table {table.name!r} has several rows for one {key!r}, so that a join would "
+            f"multiply private records. Make {key!r} unique there."
+        )
+    condition = among(operand, keys)
+    if len(keys) > MOST_CONSTANTS:
+        raise InvalidRequest(
+            f"the public table {table.name!r} has too many rows to be looked up in a statement. Name it in "
+            "prdp.open_join(..., public=[...])."
+        )
+    columns = {
+        name: partial(_column, operand, tuple(table.columns[key]), values)
+        for name, values in table.columns.items()
+    }
+    found = Case(((condition, operand),), Null())
+    columns[key] = partial(_itself, found if optional else operand)
+    listed = {name: partial(_values, values) for name, values in table.columns.items()}
+    return Source(alias, columns, keys=listed), condition
+
+
+def _values(values: tuple[Any, ...]) -> list[Any]:
+    return list(dict.fromkeys(value for value in values if value is not None))
+
+
+def _itself(key: Node) -> Node:
+    return key
+
+
+def _column(operand: Node, keys: tuple[Any, ...], values: tuple[Any, ...]) -> Node:
+    """Return a column of a public table, by the keys of the rows that have each value."""
+    rows: dict[Any, list[Any]] = {}
+    for key, value in zip(keys, values, strict=True):
+        if key is not None and value is not None:
+            rows.setdefault(value, []).append(key)
+    branches = tuple((among(operand, found), literal(value)) for value, found in rows.items())
+    return Case(branches, Null()) if rows else Null()
 
 
 def row_leaf(scope: Scope, names: Names) -> Callable[[Any], Node | None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from prdp.errors import ExpressionError, SqlError
+from prdp.errors import ExpressionError, SqlError, Words
 from prdp.expressions.tokens import UNWRITABLE, Token, tokens_of
 from prdp.release.formatting import optional_library
 
@@ -56,7 +56,7 @@ class SqlStatement:
     text: str
     tree: Any
 
-    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
+    def refuse(self, node: Any, reason: Words, advice: Words = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
         raise SqlError(self.text, span_of(node, self.text), reason, advice)
 

@@ -2,11 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from prdp.sql.construct import Construct
+from prdp.errors import Argument, Blank, Words
 from prdp.sql.reading import ONLY_SELECT, ONLY_SELECT_INSTEAD, SqlStatement, sql_of
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """One row of the table of what is read.
+
+    Attributes:
+        node: The class of sqlglot's tree.
+        rule: The function that reads it; None where it is refused.
+        reads: The parts of the node that the rule reads. A node with another part is refused, so that
+            nothing of a statement is ever passed over.
+        shown: How it is written, in the table of the docs.
+        example: A statement that has it.
+        note: What is said of it; of a refusal, the reason.
+        instead: What works in place of something refused.
+    """
+
+    node: str
+    rule: Callable[..., Any] | None
+    reads: tuple[str, ...]
+    shown: str
+    example: str
+    note: str = ""
+    instead: Words = ""
+
+
+HARMLESS = frozenset({"big_int", "nested", "_type", "quoted", "is_string"})
+"""Parts of a node that say nothing more than its class and its value do."""
+
+
+def unread(node: Any, reads: tuple[str, ...]) -> Any | None:
+    """Return a part of a node that no rule reads, or the name of a flag; None where all are read."""
+    for name, part in node.args.items():
+        if part in (None, False, [], ()) or name in reads or name in HARMLESS:
+            continue
+        return part[0] if isinstance(part, list) else part
+    return None
+
 
 _ROWS_STAY = "records never leave the table"
 _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, VARIANCE and STDDEV."
@@ -14,12 +54,13 @@ _AGGREGATES = "The aggregates are COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CO
 
 NO_SUCH_ROWS = "IN and EXISTS are read over one public table, or over rows that belong to the private record"
 NO_SUCH_ROWS_INSTEAD = (
-    "Give a public table as tables={'jobs': frame}. Conditions on the record's own rows stand in WHERE, "
-    "joined by AND, without NOT."
+    "Give a public table as ",
+    Argument("tables", {"jobs": Blank("frame")}),
+    ". Conditions on the record's own rows stand in WHERE, joined by AND, without NOT.",
 )
 
 
-def _no(node: str, shown: str, example: str, note: str, instead: str) -> Construct:
+def _no(node: str, shown: str, example: str, note: str, instead: Words) -> Construct:
     return Construct(node, None, (), shown, example, note, instead)
 
 

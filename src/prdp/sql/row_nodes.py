@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NoReturn
 
-from prdp.errors import ExpressionError, SqlError
+from prdp.errors import ExpressionError, SqlError, Words
 from prdp.expressions.check import checked_kind
 from prdp.expressions.nodes import (
     MOST_CONSTANTS,
@@ -23,9 +23,8 @@ from prdp.expressions.nodes import (
 from prdp.expressions.parse import hull, parse
 from prdp.expressions.tokens import MOST_NESTING
 from prdp.schema import Kind, Schema
-from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement, span_of
-from prdp.sql.refused import refuse_construct
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 
 _RULES = {construct.node: construct for construct in (*ROWS, *ROW_FUNCTIONS)}
@@ -107,7 +106,7 @@ class NodeReader:
         places = [child.meta for child in part.iter_expressions() if "start" in child.meta]
         return hull((place["start"], place["end"] + 1) for place in places)
 
-    def refuse(self, part: Any, reason: str, advice: str = "") -> NoReturn:
+    def refuse(self, part: Any, reason: Words, advice: Words = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
         self.statement.refuse(part, reason, advice)
 

@@ -45,8 +45,8 @@ from prdp.expressions.nodes import (
 from prdp.expressions.parse import IN_NEEDS
 from prdp.expressions.tokens import HOW_TO_WRITE_MOMENTS, OUT_OF_RANGE, double_from, moment_from
 from prdp.sql.constants import MOMENTS, moment_in, number_in
-from prdp.sql.construct import Construct
 from prdp.sql.reading import sql_of
+from prdp.sql.refused import Construct
 
 
 class RowReader(Protocol):

@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from prdp.errors import SqlError
+from prdp.errors import SqlError, Words
 from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
-from prdp.sql.construct import unread
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import sql_of
-from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, RowRelation
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.row_nodes import CheckedNode, NodeReader
+from prdp.sql.scope import Names, RowRelation
 
 MOST_AGGREGATES = 50
 """Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
@@ -239,7 +238,7 @@ class SelectReader:
         place = self.queries.index(query)
         return Column(f"a{place}" if part is None else f"a{place}_{part}")
 
-    def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
+    def refuse(self, node: Any, reason: Words, advice: Words = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
         self.names.statement.refuse(node, reason, advice)
 

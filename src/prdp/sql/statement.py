@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from prdp.declare.exact import told
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest, Words
 from prdp.expressions.nodes import Node, Null, conjunction
 from prdp.plan.queries import Query
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
-from prdp.sql.catalog import Catalog, PublicTable
+from prdp.sql.catalog import Catalog, Door, PublicTable
 from prdp.sql.constants import whole_in
-from prdp.sql.construct import unread
 from prdp.sql.grouping import (
     GroupItem,
     SearchedKeys,
@@ -28,11 +27,10 @@ from prdp.sql.grouping import (
     search_of,
 )
 from prdp.sql.membership import row_leaf
-from prdp.sql.queryable import Door
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
-from prdp.sql.refused import LISTED, refuse_construct
-from prdp.sql.relation import Names, RowRelation
+from prdp.sql.refused import LISTED, refuse_construct, unread
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
+from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
 from prdp.sql.subqueries import first_names, rows_of
 
@@ -339,7 +337,7 @@ def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
     return found
 
 
-def _advice(text: str, name: str) -> str:
+def _advice(text: str, name: str) -> Words:
     """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
     dates = _DATE_PART.search(text)
     where = (
@@ -348,8 +346,11 @@ def _advice(text: str, name: str) -> str:
         else f"WHERE {text} IN (...)"
     )
     return (
-        f"List them: {where}, keys={{{name!r}: [...]}} in Python, [tables.NAME.keys] in prdp.toml, or JOIN a "
-        f"public table that has them. Or let a part of the share find them: keys={{{name!r}: 'private'}}."
+        f"List them: {where}, ",
+        Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
+        ", or JOIN a public table that has them. Or let a part of the share find them: ",
+        Argument("keys", {name: "private"}),
+        ".",
     )
 
 

@@ -14,16 +14,15 @@ from functools import cache, partial
 from typing import Any
 
 from prdp.declare.references import Reference, Tree
+from prdp.errors import Argument
 from prdp.expressions.nodes import Column, Node, Null
 from prdp.sql.catalog import Place
-from prdp.sql.construct import unread
 from prdp.sql.from_clause import FromClause
 from prdp.sql.membership import inner_select, inner_table, refuse_functions, row_leaf
 from prdp.sql.reading import SqlStatement
-from prdp.sql.refused import refuse_construct
-from prdp.sql.relation import Names, RowRelation, conjuncts
+from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.row_nodes import NodeReader
-from prdp.sql.scope import Scope, Source
+from prdp.sql.scope import Names, RowRelation, Scope, Source, conjuncts
 
 _ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
 _AGGREGATES = frozenset({"Sum", "Count"})
@@ -284,11 +283,12 @@ def per_owner(select: Any, names: Names) -> RowRelation:
     by = group.expressions
     known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
     if owners is None or not known or scope.column(by[0]) != Column(owners.id):
-        whom = f"GROUP BY {owners.id}" if owners else "protect='customer' in prdp.open, and GROUP BY customer"
+        protected = (Argument("protect", "customer", of="prdp.open"), ", and GROUP BY customer")
+        whom = (f"GROUP BY {owners.id}",) if owners else protected
         statement.refuse(
             group,
             "a grouped subquery is read where it has one row for each protected record",
-            f"Write {whom}.",
+            ("Write ", *whom, "."),
         )
     if unread(select, (*_ROW_BY_ROW, "group")) is not None or unread(group, ("expressions",)) is not None:
         statement.refuse(group, "this subquery has SELECT, FROM, WHERE and GROUP BY alone")

@@ -16,7 +16,7 @@ from prdp.engines.origins import SAME_MEMORY, Origins, Place, file_place
 from prdp.engines.sources.memory_origins import memory_origins
 from prdp.errors import InvalidRequest
 from prdp.ledger import DurableLedger, Ledger, NoAccount, is_begun, shown_place
-from prdp.ledger.chain import Head, newest_seen
+from prdp.ledger.layout import Head, newest_seen
 from prdp.ledger.storage import storage_of
 from prdp.safety.process_guard import OPERATIONS
 

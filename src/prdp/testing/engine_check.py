@@ -277,7 +277,7 @@ def _by_sqlalchemy(address: str) -> Iterator[CheckPlace]:
         return opened
 
     def passed(claims: int) -> str:
-        import_module("prdp.engines.mariadb.checks_passed").note_pass(engines.DIALECT, version, claims)
+        import_module("prdp.engines.mariadb.engine").note_pass(engines.DIALECT, version, claims)
         return f"{engines.TITLE} {version} is open to this version of prdp from now on, for this user."
 
     try:

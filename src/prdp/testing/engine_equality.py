@@ -28,12 +28,10 @@ from prdp.schema import Kind
 from prdp.tables.queryable import reader_of
 from prdp.tables.table import Table
 from prdp.tables.table import open as open_table
-from prdp.testing.brevity import Brevity
-from prdp.testing.engine_records import DAYS, INFINITY, NAN, record_of
-from prdp.testing.reference import Record, in_groups, reference_keys, reference_summary
+from prdp.testing.engine_records import DAYS, INFINITY, NAN, Brevity, record_of
+from prdp.testing.reference import Record, in_groups, reference_keys, reference_owners, reference_summary
 from prdp.testing.seeded import Seeded
 from prdp.testing.simulate import simulate
-from prdp.testing.unit_reference import reference_owners
 
 _SCHEMA = pyarrow.schema(
     [

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
-from typing import Any
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from flint import arb, ctx, fmpq
 
 from prdp.noise.chances import Chances
 from prdp.noise.discrete_laplace import Integers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prdp.noise.entropy import Entropy
+
 
 _PRECISION = 128
 _Options = tuple[tuple[Any, Any], ...]
@@ -120,3 +127,61 @@ def largest_log_ratio_of(one: dict[Hashable, Any], other: dict[Hashable, Any]) -
         if one.keys() != other.keys():
             return math.inf
         return max(float(abs((one[y] / other[y]).log()).upper()) for y in one)
+
+
+Outcome = TypeVar("Outcome", bound=Hashable)
+
+
+def exact_distribution(
+    sampler: Callable[[Entropy], Outcome], depth: int
+) -> tuple[dict[Outcome, Fraction], Fraction]:
+    """Return the exact mass of each outcome, and the mass that ``depth`` bytes leave undecided.
+
+    The sampler is started on the empty string. Where it asks for more bytes than the string has, it
+    is started anew on every continuation of that length. So strings are only as long as the sampler
+    reads, and one that stops early (a coin settles on its first byte in 255 cases of 256) is
+    followed to many bytes in little time. One that asks for n bytes at once costs 256**n runs.
+
+    >>> exact_distribution(lambda entropy: entropy.bytes(1)[0] < 64, depth=1)[0][True]
+    Fraction(1, 4)
+    """
+    mass: dict[Outcome, Fraction] = {}
+    undecided = Fraction(0)
+    open_tapes = [b""]
+    while open_tapes:
+        tape = open_tapes.pop()
+        share = Fraction(1, 256 ** len(tape))
+        try:
+            outcome = sampler(_Tape(tape))
+        except _TapeTooShortError as short:
+            if short.needed > depth:
+                undecided += share
+            else:
+                rest = product(range(256), repeat=short.needed - len(tape))
+                open_tapes.extend(tape + builtins.bytes(ending) for ending in rest)
+        else:
+            mass[outcome] = mass.get(outcome, Fraction(0)) + share
+    return mass, undecided
+
+
+class _TapeTooShortError(Exception):
+    """The sampler asked for more bytes than the tape holds."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__(f"the sampler needs a tape of {needed} bytes")
+        self.needed = needed
+
+
+class _Tape:
+    """An entropy source that reads a given string and stops at its end."""
+
+    def __init__(self, tape: builtins.bytes) -> None:
+        self._tape = tape
+        self._read = 0
+
+    def bytes(self, count: int) -> builtins.bytes:
+        """Return the next ``count`` bytes of the tape."""
+        start, self._read = self._read, self._read + count
+        if self._read > len(self._tape):
+            raise _TapeTooShortError(self._read)
+        return self._tape[start : self._read]

@@ -19,9 +19,8 @@ from prdp.expressions.parse import parse
 from prdp.plan.reads import OwnerRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
-from prdp.testing.brevity import Brevity
-from prdp.testing.reference import Record
-from prdp.testing.unit_reference import reference_owners, reference_scaled, rising_caps
+from prdp.testing.engine_records import Brevity
+from prdp.testing.reference import Record, reference_owners, reference_scaled, rising_caps
 
 NAN, INFINITY = float("nan"), float("inf")
 _ONE, _EIGHTH = Fraction(1), Fraction(1, 8)

@@ -14,8 +14,7 @@ from prdp.local.client.client import Client, laws_for
 from prdp.local.client.report import payload_size
 from prdp.local.protocols.protocol import Record
 from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol
-from prdp.testing.less_noise import FACTOR
-from prdp.testing.level_edges import on_edges, with_budget
+from prdp.testing.mechanism_contract import FACTOR, on_edges, with_budget
 
 TOLERANCE = 1e-9
 """What a measured loss may exceed its bound by: the rounding of logarithms, with room."""

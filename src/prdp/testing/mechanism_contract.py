@@ -8,20 +8,140 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce, singledispatch
 from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.cells.units import OwnerGroups
+from prdp.levels import Levels
+from prdp.noise.choice import ExponentialChoice
+from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Law
-from prdp.testing.exact_loss import TOLERANCE, Loss, Record, added_losses, content, losses
-from prdp.testing.less_noise import FACTOR, less_noise
-from prdp.testing.level_edges import levels_of, on_edges, with_budget
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Scan, Shaped, Then, Together
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.testing.exact_loss import TOLERANCE, Loss, added_losses, content, losses
 from prdp.testing.seeded import Seeded
+
+Record = Mapping[str, Any]
+BudgetOf = Callable[[Record], float]
+WithBudget = Callable[[Record, float], Record | None]
+
+_NEAR = 1e-6
+_HALVINGS = 200
+
+
+def levels_of(summary: Summary | KeySummary | TopSummary | OwnerGroups) -> Levels:
+    """Return the grid that the budgets of a summary were rounded down to."""
+    if isinstance(summary, OwnerGroups):
+        return summary.summary.levels
+    return summary.records.levels if isinstance(summary, TopSummary) else summary.levels
+
+
+@lru_cache(maxsize=4096)
+def lower_edge(levels: Levels, level: int) -> float:
+    """Return the least budget that is rounded down to a level.
+
+    >>> from fractions import Fraction
+    >>> levels = Levels(Fraction(1), Fraction(4))
+    >>> lower_edge(levels, 0), round(lower_edge(levels, 8), 6)
+    (1.0, 2.0)
+    """
+    low, high = levels.least, 2 * float(levels.at_most)
+    if levels.index(low) == level:
+        return low
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        below = levels.index(middle)
+        low, high = (middle, high) if below is None or below < level else (low, middle)
+    return high
+
+
+def with_budget(record: Record, budget: float, budget_of: BudgetOf) -> Record | None:
+    """Return a record that differs in one number and has just this budget; None if no number is enough.
+
+    It is found where a column holds the budget, or where the budget is in proportion to a number, or in
+    inverse proportion.
+    """
+    own = budget_of(record)
+    for name, value in record.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not own:
+            continue
+        for number in (budget, value * budget / own, value * own / budget):
+            changed = {**record, name: number}
+            if budget <= budget_of(changed) <= budget * (1 + _NEAR):
+                return changed
+    return None
+
+
+def on_edges(
+    records: Sequence[Record], levels: Levels, budget_of: BudgetOf, changed: WithBudget, stride: int = 1
+) -> Iterator[Record]:
+    """Yield each record that takes part on the lower edge of every level, or of every so many."""
+    for record in records:
+        if budget_of(record) > 0:
+            edges = (lower_edge(levels, level) for level in range(0, levels.top + 1, stride))
+            yield from (found for edge in edges if (found := changed(record, edge)) is not None)
+
+
+FACTOR = Fraction(98, 100)
+"""Noise 2 % too small."""
+
+
+@singledispatch
+def less_noise(law: object, factor: Fraction = FACTOR) -> Any:
+    """Return a law with all its noise scaled by a factor, and its choices sharper by as much.
+
+    >>> less_noise(Noisy((41,), (DiscreteLaplace(Fraction(100)),)))
+    Noisy(noises=(DiscreteLaplace(scale=Fraction(98, 1)),))
+    """
+    raise TypeError(f"{type(law).__name__} is no law of the library ({factor} of its noise)")
+
+
+@less_noise.register
+def _(law: Noisy, factor: Fraction = FACTOR) -> Noisy:
+    return Noisy(law.values, tuple(_quieter(noise, factor) for noise in law.noises))
+
+
+@less_noise.register
+def _(law: Shaped, factor: Fraction = FACTOR) -> Shaped:
+    steeper = tuple(slope / factor for slope in law.noise.slopes)
+    return Shaped(law.value, ConcaveNoise(law.noise.ends, steeper))
+
+
+@less_noise.register
+def _(law: Scan, factor: Fraction = FACTOR) -> Scan:
+    threshold_noise, mass_noise = _quieter(law.threshold_noise, factor), _quieter(law.mass_noise, factor)
+    return replace(law, threshold_noise=threshold_noise, mass_noise=mass_noise)
+
+
+@less_noise.register(ExponentialChoice | PermuteAndFlip)
+def _(law: ExponentialChoice | PermuteAndFlip, factor: Fraction = FACTOR) -> Any:
+    return replace(law, unit=law.unit / factor)
+
+
+@less_noise.register
+def _(law: Then, factor: Fraction = FACTOR) -> Then:
+    return Then(less_noise(law.first, factor), lambda place: less_noise(law.then(place), factor))
+
+
+@less_noise.register
+def _(law: Gated, factor: Fraction = FACTOR) -> Gated:
+    laws = Lazily(len(law.laws), lambda place: less_noise(law.laws[place], factor))
+    return Gated(less_noise(law.first, factor), law.rule, laws)
+
+
+@less_noise.register
+def _(law: Together, factor: Fraction = FACTOR) -> Together:
+    return Together(tuple(less_noise(one, factor) for one in law.laws))
+
+
+def _quieter(noise: DiscreteLaplace, factor: Fraction) -> DiscreteLaplace:
+    return DiscreteLaplace(noise.scale * factor)
+
 
 _NEXT_BYTES = 16
 _ONE_BY_ONE = 20

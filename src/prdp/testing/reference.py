@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 from prdp.cells.cell_columns import Cell, CellKey, magnitude_key
 from prdp.cells.measure import Measure
 from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.cells.units import Caps, Fold
 from prdp.declare.computed import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
+from prdp.declare.units import JoinedTables
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import Node
 from prdp.levels import PER_OCTAVE, SLACK
-from prdp.plan.reads import CellRead, KeyRead, RowRead
+from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
 
 Record = Mapping[str, Any]
 
@@ -140,3 +143,167 @@ def magnitude_code(value: int, per_octave: int = PER_OCTAVE) -> int:
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, float) else None
+
+
+Rows = Sequence[Record]
+Source = Rows | Mapping[str, Rows]
+"""The rows of a table, or of each table of a join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An owner that takes part.
+
+    Attributes:
+        level: The least level of its own rows.
+        values: The values that it contributes to each group.
+    """
+
+    level: int
+    values: tuple[tuple[int, ...], ...]
+
+
+def reference_owners(source: Source, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+    """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
+    owners = list(_owners(source, reading))
+    if reading.groups is None or not reading.apart:
+        return (_unit_cells(owners, reading),)
+    return tuple(
+        _unit_cells(
+            [Owner(one.level, (one.values[place],)) for one in owners if _only_in(one, place)], reading
+        )
+        for place in range(len(reading.groups.keys))
+    )
+
+
+def _only_in(owner: Owner, place: int) -> bool:
+    """Say whether a group is the one that all contributing rows of an owner are in."""
+    return all(bool(values) == (place == here) for here, values in enumerate(owner.values))
+
+
+def _unit_cells(owners: Sequence[Owner], reading: OwnerRead) -> tuple[Summary, Summary]:
+    rows = _summary(owners, reading.counted, [sum(map(len, one.values)) for one in owners], reading)
+    if reading.measure is None:
+        return rows, rows
+    if reading.groups is None or reading.apart:
+        added = [_folded(one.values[0], reading.fold) for one in owners]
+    else:
+        added = [sum(map(abs, _contributions(one, reading, count_rows=False))) for one in owners]
+    return _summary(owners, reading.folded, added, reading), rows
+
+
+def reference_scaled(source: Source, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    """Return each group's total, every owner's contributions scaled down to its cap together."""
+    totals = [0] * (len(reading.groups.keys) if reading.groups else 1)
+    for owner in _owners(source, reading):
+        added = [value << caps.bits for value in _contributions(owner, reading, count_rows=count_rows)]
+        size, cap = sum(map(abs, added)), caps.by_level[owner.level]
+        for place, value in enumerate(added):
+            scaled = abs(value) if size <= cap else abs(value) * cap // size
+            totals[place] += scaled if value > 0 else -scaled
+    return tuple(totals)
+
+
+def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
+    """Yield the owners that take part: every own row has a valid budget, and some row contributes.
+
+    Where owners have one row each, whoever has more own rows takes no part, whatever is in them.
+    """
+    join = reading.owners.join
+    tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
+    own_rows = tables["" if join is None else join.private]
+    by_id: dict[Any, list[Record]] = defaultdict(list)
+    for record in own_rows:
+        whose = record[reading.owners.id if join is None else join.key]
+        if _is_there(whose):
+            by_id[whose].append(record)
+    for own in by_id.values():
+        if reading.owners.one_row and len(own) > 1:
+            continue
+        budgets = [evaluate(reading.policy.expression, record) for record in own]
+        levels = [reading.levels.index(b if isinstance(b, float) else None) for b in budgets]
+        valid = [level for level in levels if level is not None]
+        rows = own if join is None else list(results(own, tables, join))
+        values = tuple(_values(group, reading) for group in in_groups(rows, reading.groups))
+        if len(valid) == len(own) and any(values):
+            yield Owner(min(valid), values)
+
+
+def results(own: Rows, tables: Mapping[str, Rows], join: JoinedTables) -> Iterator[Record]:
+    """Yield the results of a join that belong to one owner; columns are called as in the join."""
+    found: list[dict[str, Record]] = [{join.private: agreed(own)}]
+    for table in join.tables[1:]:
+        by = join.joined_by[table]
+        found = [
+            {**result, table: row}
+            for result in found
+            for row in tables[table]
+            if _refers({**result, table: row}, (by.table, by.column), (by.to, by.key))
+        ]
+    for result in found:
+        yield {name: result[table][column] for name, (table, column) in join.names.items() if table in result}
+
+
+def _refers(result: Mapping[str, Record], *ends: tuple[str, str]) -> bool:
+    one, other = (result[table][column] for table, column in ends)
+    return one is not None and one == other
+
+
+def agreed(own: Rows) -> Record:
+    """Return one record for an owner: in each column what all its own rows hold, or nothing."""
+    return {
+        name: value if all(_same(row[name], value) for row in own) else None for name, value in own[0].items()
+    }
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or (one is not None and one != one and other != other)  # noqa: PLR0124  (NaN)
+
+
+def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
+    """Return what each row contributes; nothing where the filter is not true or there is no value."""
+    taken = (row for row in rows if reading.where is None or evaluate(reading.where, row) is True)
+    measure = reading.measure
+    if measure is None:
+        return tuple(1 for _ in taken)
+    values = (whole_value(column_of(row, measure.column, measure.expression), measure) for row in taken)
+    return tuple(value for value in values if value is not None)
+
+
+def _contributions(owner: Owner, reading: OwnerRead, *, count_rows: bool) -> list[int]:
+    """Return what an owner adds to each group, moved into its public bounds."""
+    measure = reading.counted if count_rows else reading.folded
+    added = [len(values) if count_rows else sum(values) for values in owner.values]
+    return [max(-measure.high, min(measure.high, value)) for value in added]
+
+
+def _folded(values: tuple[int, ...], fold: Fold) -> int:
+    if fold == "sum":
+        return sum(values)
+    return max(values) if fold == "max" else min(values)
+
+
+def _summary(owners: Sequence[Owner], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
+    moved = [max(measure.low, min(measure.high, value)) for value in added]
+    fineness = measure.per_octave
+    keys = (
+        magnitude_key(
+            reading.levels.quanta(owner.level), magnitude_code(value, fineness), measure.largest, fineness
+        )
+        for owner, value in zip(owners, moved, strict=True)
+    )
+    cells = [Cell(key, 1, value) for key, value in zip(keys, moved, strict=True)]
+    return Summary.of(reading.levels, measure.smallest, measure.largest, cells)
+
+
+def rising_caps(reading: OwnerRead) -> list[Caps]:
+    """Return caps that rise with the level, from nothing to all that there can be."""
+    levels, most = reading.levels, reading.folded.high
+    rising = [levels.quanta(level) for level in range(levels.top + 1)]
+    fine = 20 if most < 2**40 else 0
+    return [
+        Caps((0,) * len(rising)),
+        Caps(tuple(min(most, quanta >> 19) for quanta in rising)),
+        Caps(tuple(min(most << fine, quanta << 3) for quanta in rising), fine),
+        Caps((most,) * len(rising)),
+    ]

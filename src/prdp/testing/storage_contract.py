@@ -33,7 +33,7 @@ from prdp.expressions.parse import parse
 from prdp.plan.reads import CellRead, KeyRead
 from prdp.policy import Policy
 from prdp.schema import Kind
-from prdp.testing.brevity import Brevity
+from prdp.testing.engine_records import Brevity
 from prdp.testing.reference import in_groups, reference_keys, reference_summary
 
 Record = Mapping[str, Any]

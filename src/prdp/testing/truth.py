@@ -9,16 +9,21 @@ from typing import Any
 from prdp.cells.cell_columns import Cell
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.cells.units import OwnerCells, OwnerGroups
+from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import quoted
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
+from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.reads import Read
 from prdp.plan.steps import QueryPlan
 from prdp.policy import Policy
+from prdp.projects.project import Project
 from prdp.release.derived import root
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
-from prdp.tables.queryable import reader_of
+from prdp.tables.queryable import Opened, reader_of
 from prdp.tables.table import Table
 from prdp.testing.simulate import refuse_unless_stand_in
 
@@ -137,3 +142,56 @@ def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | Non
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     found = plan.read.taken(reader_of(table).read(plan.read))
     return [value for group in found for value in truths(plan, group)]
+
+
+LEFT_OUT = "without a budget, left out of every answer"
+
+
+def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int]]:
+    """Return, in words and numbers, what of a stand-in's records a table's declarations lose or move."""
+    declared, everybody = _opened(project, name, like)
+    if not isinstance(declared, Table) or not isinstance(everybody, Table):
+        raise InvalidRequest(f"{name} is a join: --like looks at single tables.")
+    whole, with_budget = _count(everybody), _count(declared)
+    found = [("records", whole), (LEFT_OUT, whole - with_budget)]
+    for column, (low, high) in declared.bounds.items():
+        found += [
+            (f"{column} empty or unreadable", _count(everybody.where(f"{quoted(column)} IS NULL"))),
+            (f"{column} moved into its bounds", _count(everybody.where(_outside(column, low, high)))),
+        ]
+    return found
+
+
+def left_out_of(project: Project, name: str, like: Any) -> str:
+    """Say how many of a stand-in's records have no budget; empty where all have one, and for joins."""
+    declared, everybody = _opened(project, name, like)
+    if not isinstance(declared, Table) or not isinstance(everybody, Table):
+        return ""
+    whole, with_budget = _count(everybody), _count(declared)
+    if whole == with_budget:
+        return ""
+    none = f"{whole - with_budget:,} of the stand-in's {whole:,} records"
+    return f"{none} have no budget: no answer is about them."
+
+
+def _opened(project: Project, name: str, like: Any) -> tuple[Table | Join, Table | Join]:
+    """Open a stand-in with the declared policy, and with one under which everybody has a budget."""
+    everybody = project.with_policy(name, {"policy": "1"}).open(name, stand_in=like)
+    return project.open(name, stand_in=like), everybody
+
+
+def _outside(column: str, low: Any, high: Any) -> str:
+    ends = spelled(Fraction(low)), spelled(Fraction(high))
+    return f"{quoted(column)} < {ends[0]} OR {quoted(column)} > {ends[1]}"
+
+
+def _count(table: Table) -> int:
+    (true,) = true_answers(table, Count())
+    return int(true)
+
+
+def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
+    """Return what a read finds in a stand-in, group by group; of a plan, its first query's."""
+    read = asked.queries[0].read if isinstance(asked, Plan) else asked
+    groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
+    return groups

@@ -14,12 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from prdp.collector.acceptance import Outcome, accept
-from prdp.collector.refusals import Refused
-from prdp.collector.rounds import advance, close_if_due, close_round, give_out
-from prdp.collector.snapshot import Snapshot
-from prdp.collector.store.opening import open_store
-from prdp.collector.store.sql import SqlStore, StoredRound
-from prdp.collector.wire import Rounds, Submission
+from prdp.collector.rounds import Snapshot, advance, close_if_due, close_round, give_out
+from prdp.collector.store.sql import SqlStore, StoredRound, open_store
+from prdp.collector.wire import Refused, Rounds, Submission
 from prdp.errors import CollectorError
 
 T = TypeVar("T")

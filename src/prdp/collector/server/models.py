@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from prdp.collector.refusals import MESSAGES, STATUS
-from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MOST_IN_BATCH, REPORT_TYPE
+from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MESSAGES, MOST_IN_BATCH, REPORT_TYPE, STATUS
 
 _DIGEST = "^[0-9a-f]{64}$"
 _TOKEN = "^[0-9a-f]{32}$"  # noqa: S105  (a pattern)

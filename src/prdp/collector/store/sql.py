@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from prdp.errors import CollectorError
@@ -203,3 +204,32 @@ class SqlStore(ABC):
 def _round(row: tuple[Any, ...]) -> StoredRound:
     number, campaign, digest, reports, closes_at, closed, tally = row
     return StoredRound(number, campaign, bytes(digest), reports, closes_at, bool(closed), tally)
+
+
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+def open_store(address: str | Path) -> SqlStore:
+    """Open a store that is there."""
+    if str(address).startswith(_POSTGRES):
+        return _postgres(str(address), new=False)
+    from prdp.collector.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore(Path(address))
+
+
+def create_store(address: str | Path) -> SqlStore:
+    """Make a store where none is."""
+    if str(address).startswith(_POSTGRES):
+        return _postgres(str(address), new=True)
+    from prdp.collector.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore.create(Path(address))
+
+
+def _postgres(address: str, *, new: bool) -> SqlStore:
+    try:
+        from prdp.collector.store.postgres import PostgresStore  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise CollectorError("PostgreSQL needs psycopg: pip install 'prdp[collector]'.") from None
+    return PostgresStore(address, new=new)

@@ -11,8 +11,16 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from prdp.engines.clickhouse.datetimes import MOMENT_RULES, cast_to_moment, text_to_moment
-from prdp.engines.clickhouse.terms import call, number, plain, said, text
+from prdp.engines.clickhouse.datetimes import (
+    MOMENT_RULES,
+    call,
+    cast_to_moment,
+    number,
+    plain,
+    said,
+    text,
+    text_to_moment,
+)
 from prdp.engines.statements.translate import Dialect, Rule, counts_from_one
 from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
 

@@ -21,10 +21,10 @@ from prdp.engines.clickhouse.catalog import (
     catalogue_rows,
     find_table,
     known_settings,
+    table_origins,
 )
 from prdp.engines.clickhouse.datetimes import decided_case
 from prdp.engines.clickhouse.dialect import CLICKHOUSE, RULES
-from prdp.engines.clickhouse.origins import table_origins
 from prdp.engines.clickhouse.session import Server, server_of
 from prdp.engines.database import RECORDS, Database, Rows, Statement, slots_of
 from prdp.engines.origins import Origins, untraced

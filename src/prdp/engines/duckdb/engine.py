@@ -23,10 +23,9 @@ from prdp.engines.duckdb.database import (
 )
 from prdp.engines.interrupts import advised, stoppable
 from prdp.engines.sources.database_files import in_database, of_that_name
-from prdp.engines.sources.file_identity import unchanged
 from prdp.engines.sources.readers import source_query
 from prdp.engines.sources.relations import Relation
-from prdp.engines.sources.source_query import SourceQuery, all_reached
+from prdp.engines.sources.source_query import SourceQuery, all_reached, unchanged
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from prdp.engines.row_sql.double_edges import BEYOND, greatest_double, least_double
+from prdp.engines.row_sql.numbers import BEYOND, greatest_double, least_double
 from prdp.engines.statements.translate import Rule, form
 
 NAME = "mysql"

@@ -14,7 +14,7 @@ from itertools import islice
 
 from sqlglot import exp
 
-from prdp.engines.row_sql.double_edges import BEYOND, greatest_double, least_double
+from prdp.engines.row_sql.numbers import BEYOND, greatest_double, least_double
 from prdp.engines.statements.translate import form
 from prdp.levels import SLACK
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from prdp.expressions.intervals import EMPTY, Interval, arithmetic, call
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
 
     from prdp.expressions.functions import NumberFunction
     from prdp.expressions.nodes import ArithmeticOp, CompareOp
+
+
+BEYOND = Fraction(2) ** 1024 - Fraction(2) ** 970
+"""From here on a result rounds to infinity."""
+
+
+def least_double(edge: Fraction) -> float:
+    """Return the smallest double that is at least an edge."""
+    near = float(edge)
+    return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
+
+
+def greatest_double(edge: Fraction) -> float:
+    """Return the largest double that is at most an edge, which is not negative."""
+    near = float(edge)
+    return near if Fraction(near) <= edge else math.nextafter(near, 0.0)
+
 
 INFINITY = "CAST('Infinity' AS DOUBLE)"
 NAN = "CAST('NaN' AS DOUBLE)"

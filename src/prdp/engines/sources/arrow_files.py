@@ -11,8 +11,7 @@ import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.ipc
 
-from prdp.engines.sources.checks import refuse_repeated
-from prdp.engines.sources.lakes import refuse_lake_files
+from prdp.engines.sources.checks import refuse_lake_files, refuse_repeated
 from prdp.engines.sources.source_query import LOOSE_DECIMALS
 from prdp.errors import InvalidRequest
 

@@ -9,8 +9,7 @@ from typing import Any
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import StaticTable
 
-from prdp.engines.sources.checks import refuse_repeated_addresses
-from prdp.engines.sources.lakes import METADATA
+from prdp.engines.sources.checks import METADATA, refuse_repeated_addresses
 from prdp.errors import InvalidRequest
 
 

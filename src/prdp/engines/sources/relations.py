@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from prdp.engines.duckdb.database import FUNCTIONS, left_off, own_functions
-from prdp.engines.sources.checks import GLOB_MARK, matching_files, refuse_repeated
-from prdp.engines.sources.lakes import refuse_lake_files
+from prdp.engines.sources.checks import GLOB_MARK, matching_files, refuse_lake_files, refuse_repeated
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import text_literal
 

@@ -29,9 +29,9 @@ from prdp.engines.statements.groups import joined, key_columns
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.tokens import quoted
 from prdp.levels import PER_OCTAVE, SLACK, Levels
-from prdp.plan.reads import CellRead
+from prdp.plan.reads import CellRead, RowRead
 from prdp.policy import Policy
-from prdp.schema import ColumnType, Schema
+from prdp.schema import ColumnType, Kind, Schema
 
 _FARTHEST = 2**53 - 2
 """Beyond, the next whole number may be the same double."""
@@ -382,3 +382,27 @@ def _moved_into_bounds(whole: str, measure: Measure) -> str:
         f"CASE WHEN {whole} < {measure.low} THEN {measure.low} "
         f"WHEN {whole} > {measure.high} THEN {measure.high} ELSE CAST({whole} AS BIGINT) END"
     )
+
+
+LEVEL = "prdp_level"
+
+
+def rows_statement(reading: RowRead, schema: Schema, records: str) -> str:
+    """Write the statement: the columns, and last the level of each row."""
+    names = [f"column{place}" for place in range(len(reading.columns))]
+    named = list(zip(reading.columns, names, strict=True))
+    items = [f"{_item(column, schema)} AS {name}" for column, name in named]
+    condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
+    budget = to_sql(reading.policy.expression, schema)
+    inner = f"SELECT {', '.join([*items, f'{budget} AS budget'])} FROM {records}{condition}"
+    leveled = f"SELECT {', '.join([*names, f'{level_sql(reading.levels)} AS level'])} FROM ({inner})"
+    shown = [f"{name} AS {quoted(column)}" for column, name in named]
+    return (
+        f"SELECT {', '.join([*shown, f'level AS {LEVEL}'])} FROM ({leveled}) WHERE level >= {reading.least}"
+    )
+
+
+def _item(column: str, schema: Schema) -> str:
+    """Return a column as it is handed out: an ENUM as text, since its list may name values of other rows."""
+    plain = schema[column].kind is not Kind.TEXT or schema[column].native == "VARCHAR"
+    return quoted(column) if plain else f"CAST({quoted(column)} AS VARCHAR)"

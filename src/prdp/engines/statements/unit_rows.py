@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from prdp.declare.units import JoinedTables
+from prdp.engines.duckdb.column_types import column_sql, has_nan
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import level_sql, measured
 from prdp.engines.statements.computed_columns import computed
-from prdp.engines.statements.distinct_keys import value_sql
-from prdp.engines.statements.groups import joined, key_columns
+from prdp.engines.statements.groups import by_code_point, joined, key_columns
 from prdp.expressions.nodes import columns
 from prdp.expressions.tokens import quoted
 from prdp.plan.reads import OwnerRead
@@ -206,3 +206,13 @@ def id_sql(name: str, column: str, schema: Schema) -> str:
 def level_or_invalid(reading: OwnerRead) -> str:
     """Return the level of the column ``budget``; -1, below all others, where there is no valid one."""
     return f"coalesce({level_sql(reading.levels)}, -1)"
+
+
+def value_sql(column: str, schema: Schema) -> str:
+    """Return a value as it is told apart: NaN is none, and minus zero is zero."""
+    name = quoted(column)
+    if schema[column].kind is Kind.TEXT:
+        return by_code_point(column_sql(column, schema[column]))
+    if schema[column].kind is Kind.NUMBER and has_nan(schema[column]):
+        return f"CASE WHEN NOT isnan({name}) THEN {name} + 0 END"
+    return name

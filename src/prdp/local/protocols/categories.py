@@ -10,12 +10,37 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader, column_name, listed, whole_text
 from prdp.local.client.values import Category, bin_of, category_of
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Law, Symbol
+
+Integers = NDArray[np.int64]
+
+
+def support(outcomes: Sequence[int], buckets: int, categories: int) -> tuple[int, ...]:
+    """Return, for each category, how many reports name the bucket that their own function puts it in."""
+    functions = [divmod(outcome, buckets) for outcome in outcomes]
+    multipliers = np.array([function // PRIME + 1 for function, _ in functions], np.int64)
+    offsets = np.array([function % PRIME for function, _ in functions], np.int64)
+    told = np.array([bucket for _, bucket in functions], np.int64)
+    return supported(multipliers, offsets, told, buckets, categories)
+
+
+def supported(
+    multipliers: Integers, offsets: Integers, told: Integers, buckets: int, categories: int
+) -> tuple[int, ...]:
+    """Do the same with the reports' parts; a category is below 2^31, so a product fits in 63 bits."""
+    return tuple(
+        int(np.count_nonzero((multipliers * category + offsets) % PRIME % buckets == told))
+        for category in range(categories)
+    )
+
 
 Method = Literal["bits", "grr", "oue", "olh"]
 
@@ -235,7 +260,7 @@ class Frequencies:
         if self.method == "grr":
             counted = Counter(told)
             return Tally(len(told), tuple(counted[place] for place in range(self.size)))
-        from prdp.local.analyst.hashing import support  # noqa: PLC0415  (a client has no NumPy)
+        from prdp.local.protocols.categories import support  # noqa: PLC0415  (a client has no NumPy)
 
         return Tally(len(told), support(told, self.buckets, self.size))
 

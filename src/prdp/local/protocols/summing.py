@@ -17,6 +17,46 @@ from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace
 from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 
+_FINEST = 1e-9
+
+
+def graded(audible: Sequence[bool], beta: float) -> tuple[float, ...]:
+    """Return the chance with which each octave may be taken for a heavy one while it is empty.
+
+    They add up to β over the octaves that all clients together could fill. Each is 2^-1/2 of that below it:
+    an octave that is heard in error doubles the noise for every step that it is too high. 0 where nothing can
+    be heard; else 1e-9 at least, below which thresholds are not computed.
+
+    >>> [round(chance, 4) for chance in graded((True, False, True, True), 0.1)]
+    [0.0453, 0.0, 0.032, 0.0227]
+    """
+    weights: list[float] = []
+    below = 0
+    for hears in audible:
+        weights.append(2 ** (-below / 2) if hears else 0.0)
+        below += hears
+    whole = sum(weights)
+    return tuple(max(_FINEST, beta * weight / whole) if weight else 0.0 for weight in weights)
+
+
+def reaching_up(
+    heavy: Sequence[bool], ratios: Sequence[float], audible: Sequence[bool], louder: float
+) -> tuple[bool, ...]:
+    """Return which octaves count as heavy: also those right above the last one, as long as they are loud.
+
+    Where one octave is full, the next one is seldom empty: a total of ``louder`` deviations is enough there.
+
+    >>> reaching_up((False, True, False, False, False), (0, 9, 2.5, 1, 9), (True,) * 5, louder=2)
+    (False, True, True, False, False)
+    """
+    found = list(heavy)
+    place = max((place for place, one in enumerate(heavy) if one), default=len(found)) + 1
+    while place < len(found) and audible[place] and ratios[place] >= louder:
+        found[place] = True
+        place += 1
+    return tuple(found)
+
+
 _LARGEST = 10**40
 
 _LOUD_SUM, _LOUD_MASS = 1.4, 2.0
@@ -203,8 +243,8 @@ class RatioSum(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest value that a record of each octave can have, where that is known.
         """
-        from prdp.local.analyst.clear_octaves import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import laplace_threshold  # noqa: PLC0415  (a client has no NumPy)
+        from prdp.local.protocols.summing import graded, reaching_up  # noqa: PLC0415
 
         scales, n = self.scales(terms), tally.clients
         deviations = tuple(laplace_deviation(n, float(scale)) for scale in scales)
@@ -272,8 +312,8 @@ class RatioMass(OfOneColumn):
             beta: With this chance at most, an empty octave is taken for a heavy one.
             most: The largest budget that a record of each octave can have, where that is known.
         """
-        from prdp.local.analyst.clear_octaves import graded, reaching_up  # noqa: PLC0415
         from prdp.local.analyst.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
+        from prdp.local.protocols.summing import graded, reaching_up  # noqa: PLC0415
 
         loss, n = float(self.most(terms)), tally.clients
         weight = math.expm1(loss)

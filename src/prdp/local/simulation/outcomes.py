@@ -5,20 +5,25 @@ Every outcome has its law's own distribution, and all are independent. No float 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import laws_of
+from prdp.local.protocols.protocol import DrawnTogether, Field, Own, Record
 from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbol, complement
+from prdp.local.simulation.crowd import Crowd, Integers, distinct_rows, record_at
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.exponential import Bounds, bernoulli, expansion, logistic_bounds
-from prdp.noise.totals import uniform_many
+from prdp.noise.exponential import Bounds, bernoulli, digit_count, expansion, logistic_bounds
+from prdp.noise.totals import heads, laplace_total, uniform_many
 
 Outcomes = NDArray[Any]
 """An array of int64, or of Python integers (dtype object) where some may be too large for that."""
@@ -212,3 +217,228 @@ _TOGETHER: dict[type, Callable[[Any], Draw]] = {
     Symbol: _symbols,
     Hashed: _hashes,
 }
+
+
+_CHECKED = 1000
+_REMEMBERED = 4
+
+
+@dataclass(frozen=True)
+class CoordinateLaws:
+    """The distinct laws of one coordinate, and which of them each kind of client has."""
+
+    laws: tuple[Law, ...]
+    codes: Integers
+
+    @cached_property
+    def draw(self) -> Draw:
+        """How outcomes are drawn, from which law each client has."""
+        return drawing(self.laws)
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The laws of all kinds of clients, coordinate by coordinate, and which kind each client is."""
+
+    columns: tuple[CoordinateLaws, ...]
+    which: Integers
+    size: int
+
+
+class Watched(Mapping[str, object]):
+    """A record that notes which of its columns are read.
+
+    >>> read = set()
+    >>> Watched({"age": 30, "job": "nurse"}, read).get("age"), read
+    (30, {'age'})
+    """
+
+    __slots__ = ("_read", "_record")
+
+    def __init__(self, record: Record, read: set[str]) -> None:
+        self._record, self._read = record, read
+
+    def __getitem__(self, name: str) -> object:
+        value = self._record[name]  # which columns there are is the same for all: no reading
+        self._read.add(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._record)
+
+    def __len__(self) -> int:
+        return len(self._record)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def kinds_of(campaign: Campaign, crowd: Crowd) -> Kinds:
+    """Ask for the laws of one client of each kind; what was found for the last few campaigns is remembered.
+
+    A law is a function of the budget's level and of what it reads of the record. Clients that agree in both
+    have equal laws, whatever else is in their records. Where some client's law reads a column by which kinds
+    were not told apart, they are told apart by it as well, and all is done again.
+    """
+    for protocol, text, found in crowd.remembered:
+        if text == campaign.text and protocol == campaign.protocol:
+            kinds: Kinds = found
+            return kinds
+    read: set[str] = set()
+    while True:
+        columns = [crowd.levels, *(crowd.columns[name] for name in sorted(read))]
+        first, which = distinct_rows(columns, len(crowd))
+        asked = _Asked(campaign, crowd)
+        for place in first:
+            asked.add(int(place))
+            if not asked.read <= read:
+                break
+        else:
+            kinds = Kinds(asked.columns(), which, len(first))
+            crowd.remembered.insert(0, (campaign.protocol, campaign.text, kinds))
+            del crowd.remembered[_REMEMBERED:]
+            return kinds
+        read |= asked.read
+
+
+class _Asked:
+    """The laws of some clients, as they are asked for one after the other, and the columns that were read."""
+
+    def __init__(self, campaign: Campaign, crowd: Crowd) -> None:
+        self._campaign, self._crowd = campaign, crowd
+        self._dummy = tuple(laws_of(campaign, None))
+        self._seen: list[dict[Law, int]] = [{law: 0} for law in self._dummy]
+        self._codes: list[list[int]] = [[] for _ in self._dummy]
+        self._asked = 0
+        self.read: set[str] = set()
+
+    def add(self, place: int) -> None:
+        """Ask for the laws of the client at a place."""
+        level = int(self._crowd.levels[place])
+        found = [0] * len(self._dummy) if level < 0 else self._codes_of(place, self._crowd.quanta(level))
+        for code, codes in zip(found, self._codes, strict=True):
+            codes.append(code)
+
+    def columns(self) -> tuple[CoordinateLaws, ...]:
+        """Return the laws that were found."""
+        found = zip(self._seen, self._codes, strict=True)
+        return tuple(CoordinateLaws(tuple(seen), np.array(codes, np.int64)) for seen, codes in found)
+
+    def _codes_of(self, place: int, quanta: int) -> list[int]:
+        record = record_at(self._crowd.columns, place)
+        laws = laws_of(self._campaign, Own(Watched(record, self.read), quanta))
+        codes = self._coded(laws)
+        self._asked += 1
+        if self._asked <= _CHECKED or not any(codes):
+            # A law that wants a dict and no other mapping may fail, or go another way, and read anything.
+            plain = self._coded(laws_of(self._campaign, Own(record, quanta)))
+            if plain != codes:
+                self.read.update(self._crowd.columns)
+            return plain
+        return codes
+
+    def _coded(self, laws: Sequence[Law]) -> list[int]:
+        """Return which of the laws seen so far each coordinate has; most are the dummy's, and the first."""
+        return [
+            0 if law == dummy else seen.setdefault(law, len(seen))
+            for law, dummy, seen in zip(laws, self._dummy, self._seen, strict=True)
+        ]
+
+
+_AT_ONCE = 1 << 20
+_FEW_COINS = 64
+
+
+class Reports(DrawnTogether):
+    """All clients' reports in their order, to be read once: row by row, or as the totals of the columns.
+
+    Nothing is drawn before it is read. Totals have the law of adding up the rows.
+    """
+
+    def __init__(self, fields: Sequence[Field], kinds: Kinds, entropy: Entropy) -> None:
+        self._fields, self._kinds, self._entropy = fields, kinds, entropy
+        self._rows, self._begun = self._drawn_rows(), False
+
+    def __next__(self) -> tuple[int, ...]:
+        self._begun = True
+        return next(self._rows)
+
+    def column_totals(self, fields: int) -> tuple[int, tuple[int, ...]] | None:
+        """Draw what every column adds up to; return it behind the number of clients.
+
+        >>> from prdp.local.client.campaign import Campaign
+        >>> from prdp.local.protocols.counting import DomainCount
+        >>> from prdp.local.simulation.crowd import Crowd
+        >>> from prdp.local.simulation.outcomes import kinds_of
+        >>> from prdp.policy import Policy
+        >>> from prdp.testing.seeded import Seeded
+        >>> campaign = Campaign("c", Policy.constant(300), 1, DomainCount())
+        >>> kinds = kinds_of(campaign, Crowd.of({"v": [3, 1, 7]}, campaign.policy))
+        >>> Reports(campaign.fields, kinds, Seeded(1)).column_totals(fields=1)
+        (3, (3,))
+        """
+        if self._begun or fields != len(self._fields):
+            return None
+        self._rows, self._begun = iter(()), True
+        sizes = np.bincount(self._kinds.which, minlength=self._kinds.size)
+        totals = (
+            self._total(column, shape, sizes)
+            for column, shape in zip(self._kinds.columns, self._fields, strict=True)
+        )
+        return int(sizes.sum()), tuple(totals)
+
+    def _total(self, column: CoordinateLaws, shape: Field, sizes: Integers) -> int:
+        coins = sum(type(law) is Bit for law in column.laws)
+        if coins > _FEW_COINS or not all(fits(law, shape) for law in column.laws):
+            drawn = column.draw(column.codes[self._kinds.which], self._entropy)
+            return int(_clamped(drawn, shape).astype(object).sum())
+        having = np.zeros(len(column.laws), np.int64)
+        np.add.at(having, column.codes, sizes)
+        return total_of(dict(zip(column.laws, having.tolist(), strict=True)), self._entropy)
+
+    def _drawn_rows(self) -> Iterator[tuple[int, ...]]:
+        which = self._kinds.which
+        chunk = max(1, _AT_ONCE // max(1, len(self._fields)))
+        for start in range(0, which.size, chunk):
+            part = which[start : start + chunk]
+            columns = [
+                _clamped(column.draw(column.codes[part], self._entropy), shape).tolist()
+                for column, shape in zip(self._kinds.columns, self._fields, strict=True)
+            ]
+            yield from zip(*columns, strict=True) if columns else ((),) * part.size
+
+
+def _clamped(outcomes: Outcomes, shape: Field) -> Outcomes:
+    """Return what fits the field, as ``Field.clamped`` does one by one."""
+    if outcomes.dtype != object and shape.low >= -(2**63) and shape.last < 2**63:
+        return np.clip(outcomes, shape.low, shape.last)
+    return np.array([shape.clamped(int(outcome)) for outcome in outcomes], object)
+
+
+def fits(law: Law, shape: Field) -> bool:
+    """Say whether a law's total can be drawn at once: its outcomes fit the field.
+
+    Of noise, all but what has a chance below 2^-127.
+    """
+    if type(law) is Bit:
+        return shape.low <= 0 and shape.last >= 1
+    if type(law) is NoisyValue:
+        reach = 1 << digit_count(law.scale)
+        return shape.low <= law.value - reach and law.value + reach <= shape.last
+    return False
+
+
+def total_of(column: Mapping[Law, int], entropy: Entropy) -> int:
+    """Draw what one coordinate adds up to, where so many clients have each law."""
+    total, noises = 0, Counter[Fraction]()
+    for law, clients in column.items():
+        if isinstance(law, Bit):
+            coin, outcome = law.coin()
+            shown = heads(coin, clients, entropy)
+            total += shown if outcome else clients - shown
+        elif isinstance(law, NoisyValue):
+            total += clients * law.value
+            noises[law.scale] += clients
+        else:
+            raise TypeError(f"{type(law).__name__} has no total")
+    return total + sum(laplace_total(scale, clients, entropy) for scale, clients in noises.items())

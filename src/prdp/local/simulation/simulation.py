@@ -19,18 +19,16 @@ from numpy.typing import NDArray
 
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.estimate import Estimate
-from prdp.local.analyst.hashing import supported
 from prdp.local.analyst.study import Study
 from prdp.local.client.campaign import Campaign
-from prdp.local.protocols.categories import Frequencies
+from prdp.local.protocols.categories import Frequencies, supported
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.ldp_sums import ClippedSum, ValueOctaves
 from prdp.local.protocols.protocol import FrameworkProtocol, Own, Tally
 from prdp.local.protocols.randomisers import PRIME, Bit, Law, Symbol, complement
 from prdp.local.protocols.summing import ProportionalSum, RatioGrid, RatioMass, RatioSum
 from prdp.local.simulation.crowd import Crowd, Integers, refuse_missing
-from prdp.local.simulation.kinds import kinds_of
-from prdp.local.simulation.reports import Reports, total_of
+from prdp.local.simulation.outcomes import Reports, kinds_of, total_of
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import heads, laplace_total, uniform_many
 from prdp.testing.seeded import Seeded

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prdp.engines.sources.checks import listed_files, refuse_ambiguous, refuse_bad_types
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.expressions.tokens import quoted, text_literal
 
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 _LONGEST_HEADER = 1 << 20
 
@@ -35,8 +35,9 @@ def csv_sql(files: list[str], types: Mapping[str, str] | None) -> str:
     if not types:
         raise InvalidRequest(
             "a CSV file has no types, and guessing them from its rows would let the rows decide "
-            "what is an error. Declare them: types={" + f"{header[0]!r}: 'BIGINT', ...}}. The columns are "
-            f"{', '.join(header)}."
+            "what is an error. Declare them: ",
+            Argument("types", {header[0]: "BIGINT"}, more=True),
+            f". The columns are {', '.join(header)}.",
         )
     unknown = sorted(set(types) - set(header))
     if unknown:
@@ -126,3 +127,35 @@ def parted_otherwise(header: list[str]) -> str:
         f"its first line names one column, {header[0]!r}: fields are parted by commas, or by tabs in .tsv. "
         "Convert it."
     )
+
+
+JSON_ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+
+def json_sql(files: list[str], types: Mapping[str, str] | None) -> str:
+    """Return a query for the declared keys of every line's object; what does not fit its type is NULL.
+
+    A line that is no object is left out.
+    """
+    if not types:
+        raise InvalidRequest(
+            "a JSON file has no types, and guessing them from its lines would let the lines decide what is "
+            "an error. Declare those of the keys that are read: ",
+            Argument("types", {"balance": "BIGINT"}, more=True),
+            ".",
+        )
+    refuse_bad_types(list(types), types)
+    refuse_ambiguous(list(types))
+    columns = ", ".join(
+        f"TRY_CAST(json_extract_string(object, {_pointer(name)}) AS {native}) AS {quoted(name)}"
+        for name, native in types.items()
+    )
+    # CASE: of a line that is no JSON, nothing may be extracted.
+    objects = "CASE WHEN json_valid(line) THEN CASE WHEN json_type(line) = 'OBJECT' THEN line END END"
+    lines = f"SELECT {objects} AS object FROM ({lines_sql(files)})"
+    return f"SELECT {columns} FROM ({lines}) WHERE object IS NOT NULL"
+
+
+def _pointer(name: str) -> str:
+    """Return where an object holds a key."""
+    return text_literal("/" + name.replace("~", "~0").replace("/", "~1"))
