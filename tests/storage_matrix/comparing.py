@@ -270,7 +270,14 @@ def differences(  # noqa: PLR0917
     """
     first = observed(open_table, without, others, queries, watch)
     second = observed(open_table, with_extreme, others, queries, watch)
-    return list(compared(first, second, extremes))
+    return [*unanswered(first), *compared(first, second, extremes)]
+
+
+def unanswered(steps: dict[Query | str, Seen]) -> Iterator[str]:
+    """Yield the queries of ordinary records that are not answered; a type may be refused at opening."""
+    for step, found in steps.items():
+        if isinstance(step, Query) and found.outcome != "answered":
+            yield f"{step}: not answered, whatever the rows: {found.outcome}"
 
 
 def compared(

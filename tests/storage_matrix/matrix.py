@@ -22,6 +22,7 @@ from tests.storage_matrix.comparing import (
     queries_of,
     queries_together,
     seen,
+    unanswered,
 )
 
 AT_ONCE = 16
@@ -113,13 +114,13 @@ class Storage:
     def _hold(self, columns: Mapping[str, Column]) -> None:
         extremes = self._extremes(columns)
         together = self._can_be_kept_together(columns, extremes)
-        if not together and len(columns) > 1:  # a library may keep each, and not all of them
+        if not together and len(columns) > 1:  # each may be kept and opened, and not all of them
             names = list(columns)
             for half in (names[: len(names) // 2], names[len(names) // 2 :]):
                 self._hold({name: columns[name] for name in half})
             return
         self.tried += sum(map(len, extremes.values()))
-        queries = partial(queries_together, columns=list(columns))
+        queries = partial(_all_queries, columns=list(columns))
         if together and not self._differences(columns, extremes, queries):
             return
         for name, column in columns.items():
@@ -132,7 +133,7 @@ class Storage:
             self.kept(columns, extremes)
         except FAILURES:
             return False
-        return True
+        return seen(partial(self.open, self.kept(columns)), []).outcome == "answered"
 
     def _hold_one(self, name: str, column: Column, extremes: Sequence[Any]) -> None:
         """Try the extremes of one column each alone; the first that changes something is enough to go by."""
@@ -150,7 +151,15 @@ class Storage:
         without = observed(self.open, self.kept(columns), OTHERS, queries)
         with_extremes = observed(self.open, self.kept(columns, extremes), OTHERS, queries)
         found = list(compared(without, with_extremes, sum(map(len, extremes.values()))))
+        found += unanswered(without)
+        if without["open"].outcome != "answered":
+            found.append(f"cannot be opened together: {without['open'].outcome}")
         return found or [f"{query}: some ordinary record counts for nothing" for query in _vacuous(without)]
+
+
+def _all_queries(schema: Schema, columns: Sequence[str]) -> list[Query]:
+    """Return queries that read many columns at once, and those that each column has alone."""
+    return [*queries_together(schema, columns), *queries_of(schema, columns)]
 
 
 def _vacuous(observation: Mapping[Query | str, Seen]) -> Iterator[Query]:

@@ -72,6 +72,16 @@ def failing(values: Numbers) -> SqlEngine:
     return engine
 
 
+def always_failing(values: Numbers) -> SqlEngine:
+    engine = opened(values)
+
+    def columns(sql: str) -> None:
+        raise EngineFailure
+
+    engine.columns = columns  # type: ignore[assignment]
+    return engine
+
+
 def asked_twice(values: Numbers) -> SqlEngine:
     engine = opened(values)
     if EXTREME in values:
@@ -105,6 +115,7 @@ def doubled(values: Numbers) -> SqlEngine:
         (warned, "open: warned"),
         (other_type, "columns: cells"),
         (failing, "outcome: 'answered' became 'EngineFailure"),
+        (always_failing, "not answered, whatever the rows"),
         (asked_twice, "statements"),
         (moved, "cells of other records"),
         (dropped, "cells of other records"),

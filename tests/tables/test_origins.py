@@ -74,6 +74,7 @@ HIDDEN = {
     "function in Python": "SELECT code FROM codes WHERE python_{t}(code) > 0",
     "sizes": "SELECT estimated_size AS code FROM duckdb_tables() WHERE table_name = '{t}'",
     "frame": "SELECT id AS code FROM frame_{t}",
+    "sequence": "SELECT code FROM codes WHERE code < currval('numbers_{t}')",
     "pivot": "SELECT code FROM (PIVOT {t} ON id USING count(*)), codes",
 }
 """Through these no catalogue sees; the twin's are refused as well."""
@@ -164,6 +165,7 @@ def database(tmp_path: Path) -> duckdb.DuckDBPyConnection:
     opened = duckdb.connect()
     prepared(opened, tmp_path)
     for table in (PRIVATE, TWIN):
+        opened.execute(f"CREATE SEQUENCE numbers_{table}; SELECT max(nextval('numbers_{table}')) FROM {table}")
         opened.execute(f"CREATE MACRO table_{table}() AS TABLE FROM {table}")
         opened.execute(f"CREATE MACRO scalar_{table}(x) AS (SELECT max(id) FROM {table})")
         opened.execute(f"CREATE TEMP VIEW temp_{table} AS SELECT id AS code FROM {table}")
@@ -326,6 +328,19 @@ def test_frames_in_memory_are_refused_at_every_entry_and_their_twins_taken(kind:
             with pytest.raises(InvalidRequest, match="have one source"):
                 entry(derived)
             entry(honest)
+
+
+def test_two_maps_of_one_file_are_one_source(tmp_path: Path) -> None:
+    for name in (PRIVATE, TWIN):
+        np.arange(6).tofile(tmp_path / name)
+
+    def mapped(name: str) -> Any:
+        return np.memmap(tmp_path / name, np.int64, "r")
+
+    private = source_origins({"id": mapped(PRIVATE)})
+    assert private.shared(source_origins({"code": mapped(PRIVATE)[2:].reshape(2, 2)[:, 1]}))
+    assert private.shared(source_origins(pandas.DataFrame({"code": mapped(PRIVATE)}, copy=False)))
+    assert not private.shared(source_origins({"code": mapped(TWIN)}))
 
 
 PANDAS_TYPES = (

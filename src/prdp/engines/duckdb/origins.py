@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ class _Trace:
                 self.follow(definition if is_query else f"SELECT {definition}")
             else:
                 self.found.append(untraced(f"the function {name}, which is not DuckDB's own"))
-        if name in _HIDDEN:
+        if name in _HIDDEN | _volatile():
             self.found.append(untraced(f"the function {name}"))
 
     def _files(self, texts: list[str]) -> Origins:
@@ -184,6 +185,12 @@ def query_origins(ask: Ask, text: str) -> Origins:
     trace = _Trace(ask, entries, functions)
     trace.follow(text)
     return Origins.union(trace.found)
+
+
+@cache
+def _volatile() -> frozenset[str]:
+    """Return DuckDB's own functions that tell of more than their arguments: a sequence's state, say."""
+    return frozenset(name for name, _, _, _, stability in own_functions() if stability == "VOLATILE")
 
 
 def _parsed(ask: Ask, text: str) -> Any:

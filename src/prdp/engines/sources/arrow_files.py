@@ -305,14 +305,19 @@ def _refuse_parts_of_files(dataset: Any) -> None:
             )
 
 
+_DECIMAL_BYTES = 16
+"""Of a fixed number of bytes, so many are a decimal of Arrow."""
+
+
 def _loose_decimals(dataset: Any) -> Iterator[str]:
-    """Yield the decimals of Parquet files that may have any number of bytes."""
+    """Yield the decimals of Parquet files that may have any number of bytes, or more than Arrow reads."""
     if not isinstance(dataset.format, pyarrow.dataset.ParquetFileFormat):
         return
     for file in dataset.files:
         schema = dataset.format.make_fragment(file, dataset.filesystem).metadata.schema
         for column in map(schema.column, range(len(schema))):
-            if column.logical_type.type == "DECIMAL" and column.physical_type == "BYTE_ARRAY":
+            is_loose = column.physical_type == "BYTE_ARRAY" or column.length > _DECIMAL_BYTES
+            if column.logical_type.type == "DECIMAL" and is_loose:
                 yield column.path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,17 @@ def memory_origins(source: object) -> Origins:
         for index in indexes
     }
     reason = _unknown(source)
-    return Origins(rows, tuple(spans), (*columns, *indexes), reason)
+    found = Origins(rows, tuple(spans), (*columns, *indexes), reason)
+    return Origins.union([found, files_origins(filter(None, map(_mapped_file, columns)))])
+
+
+def _mapped_file(column: Any) -> Path | None:
+    """Return the file that an array of NumPy is a map of: another map of it lies elsewhere in memory."""
+    while isinstance(column, np.ndarray):
+        if isinstance(column, np.memmap) and column.filename is not None:
+            return Path(column.filename) if Path(column.filename).is_file() else None
+        column = column.base
+    return None
 
 
 def _unknown(source: object) -> str:
