@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from prdp.collector.refusals import MESSAGES, STATUS
+from prdp.collector.refusals import MESSAGES, STATUS, Refused
 from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MOST_IN_BATCH, REPORT_TYPE
 
 _DIGEST = "^[0-9a-f]{64}$"
@@ -88,6 +88,18 @@ class TicketsWanted(BaseModel):
             raise ValueError("a number of tickets is a number")  # noqa: TRY004  (pydantic's way)
         return given
 
+    @classmethod
+    def read(cls, body: bytes) -> TicketsWanted:
+        """Read a request's body.
+
+        Raises:
+            Refused: It is something else.
+        """
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError:
+            raise Refused("malformed") from None
+
 
 class Health(BaseModel):
     """Whether the collector takes reports in."""
@@ -146,6 +158,14 @@ _REPORTS = {
             },
         },
     },
+}
+
+
+TICKETS_WANTED = {
+    "requestBody": {
+        "required": True,
+        "content": {JSON_TYPE: {"schema": TicketsWanted.model_json_schema()}},
+    }
 }
 
 
