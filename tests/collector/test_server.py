@@ -255,6 +255,34 @@ def test_a_body_that_never_ends_is_given_up(server: Server, tickets: list[str]) 
         assert b"too_slow" in said
 
 
+@pytest.mark.parametrize("path", ["reports", "batches", "operator/tickets", "operator/close", "elsewhere"])
+def test_a_body_of_any_length_is_not_kept_in_memory(server: Server, path: str) -> None:
+    """Nobody has to know a ticket or a token to send one."""
+    before, most = server.memory, 0
+    part = b"%x\r\n" % (1 << 20) + b" " * (1 << 20) + b"\r\n"
+    head = f"POST /v1/{path} HTTP/1.1\r\nhost: x\r\ncontent-type: {JSON_TYPE}\r\n"
+    with server.raw() as flood:
+        flood.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
+        with suppress(ConnectionError):
+            for _ in range(100):
+                flood.sendall(part)
+                most = max(most, server.memory - before)
+    assert most < 32 << 20
+
+
+def test_the_operator_s_request_is_short_in_time_and_json(server: Server, made: tuple[Server, Begun]) -> None:
+    said = {"authorization": f"Bearer {made[1].operator_token}"}
+    path = "/v1/operator/tickets"
+    assert (
+        server.ask(path, b" " * 10_000 + b'{"count": 1}', content_type=JSON_TYPE, **said).code == "too_large"
+    )
+    assert server.ask(path, b'{"count": 1}', content_type="text/plain", **said).code == "wrong_type"
+    with server.raw() as slow:
+        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {JSON_TYPE}\r\ncontent-length: 12\r\n"
+        slow.sendall(f"{head}authorization: {said['authorization']}\r\n\r\n{{".encode())
+        assert b"too_slow" in heard(slow)
+
+
 def test_one_that_asks_and_never_reads_is_cut_off(server: Server) -> None:
     with server.raw() as deaf:
         deaf.setblocking(False)

@@ -216,7 +216,7 @@ def test_an_interval_of_all_that_bounds_allow_leaves_nobody_aside() -> None:
     parts = table.group_by("v < 100", keys=[True, False])
     (rows,) = prdp.testing.simulate(parts, prdp.std("v"), share="1/1000", runs=1, seed=3)
     assert {row.flag for _, (row,) in rows} == {"too poor"}
-    assert rows.conditions == ()
+    assert not any("leaves aside" in said for said in rows.conditions)
 
 
 def test_one_budget_for_all_names_the_value_that_is_clipped() -> None:

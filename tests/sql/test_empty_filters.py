@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import prdp
+from prdp.testing import simulate
 
 EMPTY = [
     "1 = 2",
@@ -102,3 +104,44 @@ def test_a_mean_over_owners_says_whom_it_counts() -> None:
     assert empty.values == [(None,)]
     assert table.left == Fraction(3, 4)
     assert said in str(empty)
+
+
+NOTHING = "there may be no such values"
+
+
+@pytest.fixture
+def chefs() -> prdp.Table:
+    columns = {"age": [20 + k % 60 for k in range(4000)], "job": ["chef"] * 4000}
+    return prdp.open(pa.table(columns), policy="100", bounds={"age": (0, 120)}, name="people", stand_in=True)
+
+
+@pytest.mark.parametrize("item", ["AVG(age)", "STDDEV(age)", "AVG(age) + 1", "2 * VAR_POP(age)"])
+def test_whoever_prints_an_average_of_nothing_is_told_that_there_may_be_nothing(
+    chefs: prdp.Table, item: str
+) -> None:
+    texts = [f"SELECT {item} AS x, COUNT(*) AS n FROM people WHERE job = '{job}'" for job in ("cook", "chef")]
+    nobody, everybody = (chefs.sql(text, share="1/2") for text in texts)
+    assert f"{NOTHING}, and then no such answer: the noise does not tell (x)" in nobody.notes
+    assert NOTHING in str(nobody)
+    assert NOTHING not in str(everybody)
+
+
+def test_of_several_rows_it_is_said_of_some(chefs: prdp.Table) -> None:
+    text = "SELECT job, AVG(age) AS x FROM people GROUP BY job"
+    answers = chefs.sql(text, share="1/2", keys={"job": ["chef", "cook"]})
+    assert f"of some rows, {NOTHING}" in str(answers)
+    alone = chefs.sql(text, share="1/2", keys={"job": ["chef"]})
+    assert NOTHING not in str(alone)
+
+
+@pytest.mark.parametrize("query", [prdp.mean("age"), prdp.std("age"), prdp.min("age"), prdp.median("age")])
+def test_a_table_of_groups_says_it_too_and_which_column_it_is(chefs: prdp.Table, query: Any) -> None:
+    there, both = (
+        simulate(chefs.group_by("job", keys=keys), [prdp.count(), query], share="1/2", runs=1, seed=3)[0]
+        for keys in (["chef"], ["chef", "cook"])
+    )
+    name = both.asked[1]
+    assert f"of some rows, {NOTHING}, and then no such answer: the noise does not tell ({name})" in str(both)
+    assert NOTHING in both["cook"][1].condition
+    assert NOTHING not in both["chef"][1].condition
+    assert NOTHING not in str(there)

@@ -165,7 +165,9 @@ def database(tmp_path: Path) -> duckdb.DuckDBPyConnection:
     opened = duckdb.connect()
     prepared(opened, tmp_path)
     for table in (PRIVATE, TWIN):
-        opened.execute(f"CREATE SEQUENCE numbers_{table}; SELECT max(nextval('numbers_{table}')) FROM {table}")
+        opened.execute(
+            f"CREATE SEQUENCE numbers_{table}; SELECT max(nextval('numbers_{table}')) FROM {table}"
+        )
         opened.execute(f"CREATE MACRO table_{table}() AS TABLE FROM {table}")
         opened.execute(f"CREATE MACRO scalar_{table}(x) AS (SELECT max(id) FROM {table})")
         opened.execute(f"CREATE TEMP VIEW temp_{table} AS SELECT id AS code FROM {table}")

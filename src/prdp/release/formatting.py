@@ -79,8 +79,8 @@ FLAGS = {
 }
 """What may be wrong with an answer, and what that means."""
 
-OF_NOTHING = "there may be no such values, and then no such answer: its noisy count does not tell"
-"""What is said of a mean or a variance whose count may be below 1."""
+OF_NOTHING = "there may be no such values, and then no such answer: the noise does not tell"
+"""What is said of a mean or a variance whose count may be below 1, and of a chosen value that may be any."""
 
 RANGE, NOISE_ALONE = "no confidence interval", "95 % of the noise"
 
@@ -184,6 +184,11 @@ def rows_simultaneous(answers: Iterable[Published]) -> list[str]:
     most = max((answer.among for answer in answers), default=1)
     said = f"intervals are simultaneous over {_many(most)} groups: answers select or sort the rows"
     return [said] if most > 1 else []
+
+
+def rows_of_nothing(rows: int) -> str:
+    """Say the same as ``OF_NOTHING`` of some of so many rows."""
+    return f"of some rows, {OF_NOTHING}" if rows > 1 else OF_NOTHING
 
 
 def _many(number: int) -> str:

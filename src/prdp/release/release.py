@@ -277,10 +277,13 @@ class Release(NumberLike):
 
     @property
     def perhaps_of_nothing(self) -> bool:
-        """Whether a mean or a variance may be of no values at all: its noisy count does not tell."""
+        """Whether a mean, a variance or a chosen value may be of no values at all: noise does not tell."""
+        failure = (1 - formatting.LEVEL) / self.among
+        if self.chosen is not None:
+            return self.chosen.between(failure) == (None, None)
         if not self.parts:
             return False
-        failure = (1 - formatting.LEVEL) / self.among / len(self.parts)
+        failure /= len(self.parts)
         return self.parts[1].between(1 - failure)[0] < 1
 
     @property

@@ -350,6 +350,19 @@ def any_left_away(column: Sequence[Release]) -> bool:
     return any(release.left_away != (None, None) for release in column)
 
 
+def any_of_nothing(column: Sequence[Release]) -> bool:
+    """Say whether any answer may be of no values at all, as ``Release.perhaps_of_nothing`` does."""
+    if not (isinstance(column, ReleaseColumn) and column.told):
+        return any(release.perhaps_of_nothing for release in column)
+    return bool(column.parts) and any(_few(column))
+
+
+def _few(column: ReleaseColumn) -> list[bool]:
+    """Say of each computed answer whether its count may be below 1."""
+    counts = column.parts[1].between(1 - (1 - formatting.LEVEL) / len(column.parts), Fraction(1))
+    return [few < 1 for few, _ in counts]
+
+
 def _mostly_noise(column: ReleaseColumn) -> list[bool]:
     """Say of each answer whether the interval of its noise is as wide as twice the answer."""
     found = [] if column.parts else [one.strays for one in column.around(1 - formatting.LEVEL, Fraction(1))]
@@ -363,5 +376,4 @@ def _mostly_noise(column: ReleaseColumn) -> list[bool]:
     wide = [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]
     if not column.parts:
         return wide
-    counts = column.parts[1].between(1 - (1 - formatting.LEVEL) / len(column.parts), Fraction(1))
-    return [one or few < 1 for one, (few, _) in zip(wide, counts, strict=True)]
+    return [one or few for one, few in zip(wide, _few(column), strict=True)]

@@ -19,7 +19,15 @@ from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.formatting import html_table, optional_library
 from prdp.release.release import Release
-from prdp.release.rows import any_left_away, column_of, examples, flags_of, intervals_of, values_of
+from prdp.release.rows import (
+    any_left_away,
+    any_of_nothing,
+    column_of,
+    examples,
+    flags_of,
+    intervals_of,
+    values_of,
+)
 from prdp.safety.plain_text import csv_cell, printable
 
 if TYPE_CHECKING:
@@ -241,7 +249,14 @@ class ReleaseTable:
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
         at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
-        return (*at_once, *left_out, *aside_of)
+        return (*at_once, *left_out, *self._of_nothing(), *aside_of)
+
+    def _of_nothing(self) -> list[str]:
+        """Return that answers may be of no values at all, with the columns of those unless these are all."""
+        names = self.names[len(self.by) :]
+        found = [name for place, name in enumerate(names) if any_of_nothing(column_of(self.releases, place))]
+        columns = "" if len(found) == len(names) else f" ({', '.join(found)})"
+        return [f"{formatting.rows_of_nothing(len(self))}{columns}"] if found else []
 
     def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
         """Return what is said of answers, each with its columns unless these are all."""

@@ -153,7 +153,13 @@ class ComputedAnswer(NumberLike):
     @property
     def condition(self) -> str:
         """What the interval leaves aside, in words."""
-        return "; ".join(filter(None, (formatting.simultaneous(self.among), self.aside_in_words)))
+        of_nothing = formatting.OF_NOTHING if self.perhaps_of_nothing else ""
+        return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.aside_in_words)))
+
+    @property
+    def perhaps_of_nothing(self) -> bool:
+        """Whether a part may be of no values at all."""
+        return any(part.perhaps_of_nothing for part in self.parts.values())
 
     @property
     def aside_in_words(self) -> str:

@@ -194,9 +194,12 @@ class SqlAnswers:
             }
         told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
         numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
+        of_nothing = self._by_column(
+            lambda one: [formatting.rows_of_nothing(len(self.rows))] if one.perhaps_of_nothing else []
+        )
         return [
             *formatting.rows_simultaneous(numbers),
-            *(f"{said}{columns}" for said, columns in left_out.items()),
+            *(f"{said}{columns}" for said, columns in (*left_out.items(), *of_nothing.items())),
             *(f"an interval{columns} {said}" for said, columns in told.items()),
         ]
 

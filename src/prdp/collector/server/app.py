@@ -172,6 +172,7 @@ _ACKNOWLEDGED = {
     Counted.NOW: (201, b'{"counted":true,"again":false}'),
     Counted.BEFORE: (200, b'{"counted":true,"again":true}'),
 }
+_MOST_WANTED_BYTES = 1 << 12
 _CLOSES = {"too_large", "too_slow"}
 _TICKET = HTTPBearer(auto_error=False, scheme_name="ticket", description="A ticket")
 _OPERATOR = HTTPBearer(auto_error=False, scheme_name="operator", description="The operator's token")
@@ -215,8 +216,9 @@ def application(
     )
     _add_errors(app)
     _add_reading(app, desk)
-    _add_reporting(app, desk, patience or Patience())
-    _add_operating(app, desk)
+    patience = patience or Patience()
+    _add_reporting(app, desk, patience)
+    _add_operating(app, desk, patience)
     _add_page(app, desk)
     if origins:
         app.add_middleware(
@@ -351,7 +353,7 @@ def _entry(outcome: Counted | Refused) -> dict[str, Any]:
     return {"counted": True, "again": outcome is Counted.BEFORE, "code": None}
 
 
-def _add_operating(app: FastAPI, desk: Desk) -> None:
+def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
     """Add what the operator alone may do."""
 
     def operator(request: Request) -> None:
@@ -374,10 +376,16 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
 
     @app.post(
         "/v1/operator/tickets", response_model=models.Tickets, dependencies=only,
-        responses=models.refusals("no_operator", "wrong_operator", "storage"),
+        openapi_extra=models.TICKETS_WANTED, responses=models.refusals(
+            "no_operator", "wrong_operator", "too_slow", "too_large", "wrong_type", "storage"
+        ),
     )  # fmt: skip
-    async def tickets(wanted: models.TicketsWanted) -> Response:
+    async def tickets(request: Request) -> Response:
         """Give new tickets out."""
+        body = await read_body(request, _MOST_WANTED_BYTES, patience.body_seconds)  # FastAPI reads any length
+        if content_type(request) != JSON_TYPE:
+            raise Refused("wrong_type")
+        wanted = models.TicketsWanted.read(body)
         return JSONResponse({"tickets": await desk.give_out(wanted.count)})
 
 

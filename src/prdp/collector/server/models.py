@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MESSAGES, MOST_IN_BATCH, REPORT_TYPE, STATUS
+from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MESSAGES, MOST_IN_BATCH, REPORT_TYPE, STATUS, Refused
 
 _DIGEST = "^[0-9a-f]{64}$"
 _TOKEN = "^[0-9a-f]{32}$"  # noqa: S105  (a pattern)
@@ -87,6 +87,18 @@ class TicketsWanted(BaseModel):
             raise ValueError("a number of tickets is a number")  # noqa: TRY004  (pydantic's way)
         return given
 
+    @classmethod
+    def read(cls, body: bytes) -> TicketsWanted:
+        """Read a request's body.
+
+        Raises:
+            Refused: It is something else.
+        """
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError:
+            raise Refused("malformed") from None
+
 
 class Health(BaseModel):
     """Whether the collector takes reports in."""
@@ -145,6 +157,14 @@ _REPORTS = {
             },
         },
     },
+}
+
+
+TICKETS_WANTED = {
+    "requestBody": {
+        "required": True,
+        "content": {JSON_TYPE: {"schema": TicketsWanted.model_json_schema()}},
+    }
 }
 
 
