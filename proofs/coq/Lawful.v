@@ -148,6 +148,16 @@ Proof.
   exact (proj1 (events _ _ _ H H') (keeps_sound reads L L' promised K)).
 Qed.
 
+(** Two well-formed laws that are close at every output are laws, and close at every event: [lawful] and [events]. *)
+Corollary every_event reads L L' e : formed L = true -> formed L' = true ->
+  within e (denote reads L) (denote reads L') ->
+  Notion.law (denote reads L) /\ Notion.law (denote reads L') /\
+  forall A p p', prob (denote reads L) A p -> prob (denote reads L') A p' -> p <= exp e * p' /\ p' <= exp e * p.
+Proof.
+  intros F F' W. pose proof (lawful reads L F) as H. pose proof (lawful reads L' F') as H'.
+  split; [exact H | split; [exact H' |]]. exact (proj1 (events _ _ _ H H') W).
+Qed.
+
 (** A function of the output says no more: the program shows the place that a rule picked, and not the noisy
     numbers that it picked it by. *)
 Corollary shown {Z} (h : out -> Z) reads L L' e : formed L = true -> formed L' = true ->

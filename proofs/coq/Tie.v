@@ -1,6 +1,6 @@
 (** The laws that Python draws from, held against those that are proved: equality of integers and fractions. *)
 From Coq Require Import String Reals ZArith QArith Qreals Lia List Bool.
-From Prdp Require Import Notion Laplace Law Lawful Clip Sides Tiers.
+From Prdp Require Import Notion Laplace Concave Law Lawful Clip Sides Tiers Added.
 Import ListNotations.
 
 Definition yes {A B : Prop} (d : {A} + {B}) : bool := if d then true else false.
@@ -80,6 +80,36 @@ Definition agrees_tiers (s q : Q) (bs : list Q) (D : list row) (L : law) : bool 
 Definition agrees_following (s q at_ : Q) (D : list row) (L : law) : bool :=
   lt0 s && lt0 q && lt0 at_ && forallb okb D && same L (following_law s q at_ D).
 
+
+(** Public functions of a record, as lists: the caps and places of what is in them, 0 for anything else. *)
+Fixpoint cap_of (caps : list (Z * Z)) (r : row) : Z :=
+  match caps with [] => 0%Z | (k, cap) :: rest => if (k =? quanta r)%Z then cap else cap_of rest r end.
+Fixpoint place_of (places : list (Z * Z * Z * nat)) (r : row) : nat :=
+  match places with
+  | [] => 0%nat
+  | (a, b, c, j) :: rest => if ((a =? low r) && (b =? high r) && (c =? sign r))%Z then j else place_of rest r
+  end.
+Definition domain_of (ends : list Z) (k : Z) : nat := pred (length (filter (fun e => (e <=? k)%Z) ends)).
+
+Definition agrees_naive (s q : Q) (largest least : Z) (D : list row) (L : law) : bool :=
+  lt0 s && lt0 q && (0 <? largest)%Z && (0 <? least)%Z && forallb (fun r => okb r && (least <=? quanta r)%Z) D
+  && formed L && same L (naive_law s q largest least D).
+Definition agrees_partition (s q : Q) (ends : list Z) (influences : list Q) (D : list row) (L : law) : bool :=
+  lt0 s && lt0 q && forallb lt0 influences && forallb okb D
+  && formed L && same L (partition_law s q (domain_of ends) influences D).
+Definition agrees_additive (s q : Q) (pieces : shape) (caps : list (Z * Z)) (D : list row) (L : law) : bool :=
+  concave pieces
+  && forallb (fun r => okb r && (0 <=? cap_of caps r)%Z
+       && Qle_bool (height pieces (cap_of caps r)) (s * (inject_Z (quanta r) * q))) D
+  && formed L && same L (additive_law pieces (cap_of caps) D).
+Definition agrees_choice (s q fine : Q) (places : list (Z * Z * Z * nat)) (eighths : list nat) (climbs : list Q)
+  (windows : list (list nat * list Q)) (D : list row) (L : law) : bool :=
+  lt0 s && lt0 q && Qle_bool 0 fine && Qle_bool fine 1 && negb (length windows =? 0)%nat && forallb okb D
+  && formed L && same L (choice_law s q fine (place_of places) eighths climbs windows D).
+
+Lemma adds_in {A} (r : A) D D' : adds r D D' -> In r D'.
+Proof. intros (l & m & _ & ->). apply in_or_app. right. now left. Qed.
+
 Lemma adds_ok r D D' : adds r D D' -> forallb okb D' = true -> ok r.
 Proof.
   intros (l & m & _ & ->) H. rewrite forallb_forall in H. apply okb_sound, H, in_or_app. right. now left.
@@ -129,4 +159,58 @@ Proof.
   apply (tied _ _ _ (denote reads (following_law s q at_ D)) (denote reads (following_law s q at_ D')));
     auto using same_sound.
   apply following_private; auto using lt0_sound. now apply (adds_ok r D D').
+Qed.
+
+(** The same of [naive]. *)
+Theorem naive_tied reads s q largest least r D D' L L' : adds r D D' ->
+  agrees_naive s q largest least D L = true -> agrees_naive s q largest least D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_naive. rewrite !andb_true_iff, !forallb_forall. intros N [[[[[[S Q] B] M] _] _] A] [[[_ O] _] A'].
+  apply (tied _ _ _ (denote reads (naive_law s q largest least D)) (denote reads (naive_law s q largest least D')));
+    auto using same_sound.
+  specialize (O r (adds_in r D D' N)). apply andb_true_iff in O. destruct O as [O K].
+  apply Z.ltb_lt in B, M. apply Z.leb_le in K. apply naive_private; auto using lt0_sound, okb_sound.
+Qed.
+
+(** The same of [partition]. *)
+Theorem partition_tied reads s q ends influences r D D' L L' : adds r D D' ->
+  agrees_partition s q ends influences D L = true -> agrees_partition s q ends influences D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_partition. rewrite !andb_true_iff, !forallb_forall.
+  intros N [[[[[S Q] I] _] _] A] [[[_ O] _] A'].
+  apply (tied _ _ _ (denote reads (partition_law s q (domain_of ends) influences D))
+    (denote reads (partition_law s q (domain_of ends) influences D'))); auto using same_sound.
+  apply partition_private; auto using lt0_sound.
+  - apply Forall_forall. auto using lt0_sound.
+  - apply okb_sound, O, (adds_in r D D' N).
+Qed.
+
+(** The same of [additive]. *)
+Theorem additive_tied reads s q pieces caps r D D' L L' : adds r D D' ->
+  agrees_additive s q pieces caps D L = true -> agrees_additive s q pieces caps D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_additive. rewrite !andb_true_iff, !forallb_forall. intros N [[[C _] _] A] [[[_ O] _] A'].
+  apply (tied _ _ _ (denote reads (additive_law pieces (cap_of caps) D))
+    (denote reads (additive_law pieces (cap_of caps) D'))); auto using same_sound.
+  specialize (O r (adds_in r D D' N)). rewrite !andb_true_iff in O. destruct O as [[O M] H].
+  apply additive_private; auto using okb_sound; [now apply Z.leb_le | now apply Qle_bool_iff].
+Qed.
+
+(** The same of [choice]. *)
+Theorem choice_tied reads s q fine places eighths climbs windows r D D' L L' : adds r D D' ->
+  agrees_choice s q fine places eighths climbs windows D L = true ->
+  agrees_choice s q fine places eighths climbs windows D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_choice. rewrite !andb_true_iff, !forallb_forall.
+  intros N [[[[[[[S Q] F0] F1] W] _] _] A] [[[_ O] _] A'].
+  apply (tied _ _ _ (denote reads (choice_law s q fine (place_of places) eighths climbs windows D))
+    (denote reads (choice_law s q fine (place_of places) eighths climbs windows D'))); auto using same_sound.
+  apply choice_private; auto using lt0_sound.
+  - split; now apply Qle_bool_iff.
+  - now destruct windows.
+  - apply okb_sound, O, (adds_in r D D' N).
 Qed.

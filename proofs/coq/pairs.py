@@ -26,12 +26,19 @@ from prdp.mechanisms.truncate import CutLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
+from prdp.testing.less_noise import FACTOR, less_noise
 from prdp.testing.mechanism_contract import MechanismContract
 from tests.exact import graphs, test_following, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
 MOST_PAIRS = 120
 """Of one law, share and part: all tables of no record, and of the larger ones so many, evenly spread."""
+
+_OCTAVE, _CROWD = 8, 64
+"""Levels an octave; and how many records alike are many."""
+
+_EVERY_EDGE = ("additive.TestAnyShape", "additive.TestOwners", "tiers.TestCount", "started.TestSum")
+"""Tests of which it takes records on the edges of all levels, not of octaves, to show 2 % too little noise."""
 
 UNIT = Fraction(1)
 LawOf = Callable[[Any], Any]
@@ -121,21 +128,35 @@ def _is_contract(one: Any) -> bool:
 
 def _of_contract(test: str, kind: type[MechanismContract]) -> Source:
     contract = kind()
-    every = _neighbours(contract)
+    name_of = f"{test}.{kind.__name__}"
+    every, edges = _neighbours(contract), _on_edges(contract, 1 if name_of in _EVERY_EDGE else _OCTAVE)
     neighbours = replace(every, pairs=_spread(every.pairs, len(contract.records)))
+    tight = [] if contract.variant_of else [part for part in contract.parts if part not in contract.loose]
+    tight = [part for part in tight if part != "whole"] or tight  # a whole's parts say more
 
     def pairs() -> Iterator[Pair]:
         for share in contract.shares:
             for part, promise in contract.parts.values():
                 yield from neighbours.laws(_part(contract.law, part, share), share * promise)
+        for name in tight:
+            part, promise = contract.parts[name]
+            added = edges(name)
+            some = replace(added, pairs=_spread(added.pairs, len(contract.records)))
+            yield from some.laws(_part(contract.law, part, UNIT), promise)
 
     def mutant(name: str) -> Callable[[], Iterable[Pair]]:
         twin = contract.twins()[name]
         part, promise = contract.parts[twin.part]
         return lambda: every.laws(_part(twin.law, part, UNIT), promise)
 
+    def quiet(name: str) -> Callable[[], Iterable[Pair]]:
+        part, promise = contract.parts[name]
+        law = _part(lambda cells, share: less_noise(contract.law(cells, share), FACTOR), part, UNIT)
+        return lambda: edges(name).laws(law, promise)
+
     mutants = {name: mutant(name) for name, twin in contract.twins().items() if twin.law is not None}
-    return Source(f"{test}.{kind.__name__}", pairs, mutants)
+    mutants |= {f"2 % less noise, {name}": quiet(name) for name in tight}
+    return Source(name_of, pairs, mutants)
 
 
 def _part(law: Any, part: Callable[[Any], Law], share: Fraction) -> LawOf:
@@ -153,6 +174,33 @@ def _neighbours(contract: MechanismContract) -> Neighbours:
     unique = list(dict.fromkeys((tuple(sorted(one)), other, may) for one, other, may in found))
     summarise = cache(lambda table: contract.summarise([records[place] for place in table]))
     return Neighbours(unique, summarise)
+
+
+def _on_edges(contract: MechanismContract, stride: int) -> Callable[[str], Neighbours]:
+    """Return the pairs of a part in which a record on the lower edge of a level of budgets is added.
+
+    There the promise is used up, so that 2 % too little noise shows; in some parts among many records alike.
+    """
+    alone = [record for record in contract.records if contract.budget(record) > 0]
+    edges = cache(contract.edge_records)
+
+    @cache
+    def cells(table: tuple[int, int, int, int | None]) -> Any:
+        which, times, stride, added = table
+        return contract.summarise([alone[which]] * times + ([] if added is None else [edges(stride)[added]]))
+
+    def neighbours(part: str) -> Neighbours:
+        tables = [(0, 0, stride)]
+        if part in contract.crowded:
+            tables += [(which, size, _OCTAVE) for size in (1, _CROWD) for which in range(len(alone))]
+        pairs = [
+            ((*table, None), (*table, place), Fraction(contract.budget(record)))
+            for table in tables
+            for place, record in enumerate(edges(table[2]))
+        ]
+        return Neighbours(pairs, cells)
+
+    return neighbours
 
 
 def _spread(pairs: Sequence[tuple[Any, Any, Fraction]], first: int) -> list[tuple[Any, Any, Fraction]]:
