@@ -26,8 +26,7 @@ from prdp.mechanisms.truncate import CutLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
-from prdp.testing.less_noise import FACTOR, less_noise
-from prdp.testing.mechanism_contract import MechanismContract
+from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise
 from tests.exact import graphs, test_following, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
