@@ -147,23 +147,43 @@ def universal_sum(rows: Rows, universe: Universe, epsilon: float, beta: float, r
     return total + laplace(random, radius / half)
 
 
+@dataclass(frozen=True, slots=True)
+class MaxLaw:
+    """The exponential mechanism of a maximum over all values, each run of equal penalty as one.
+
+    Attributes:
+        firsts: The least value of each run.
+        lasts: The greatest one.
+        weights: The logarithm of each run's weight.
+    """
+
+    firsts: Rows
+    lasts: Rows
+    weights: Sequence[float]
+
+
+def max_law(rows: Rows, low: int, largest: int, epsilon: float, beta: float) -> MaxLaw:
+    """Return the law of a value that about a slack of (2/ε) ln(U/β) records exceed: nothing is rounded."""
+    slack = 2 / epsilon * math.log((largest - low + 1) / beta)
+    ordered = sorted(rows)
+    edges = sorted({low, low + 1, largest + 1, *ordered, *(v + 1 for v in ordered)})
+    weights = []
+    for first, after in pairwise(edges):
+        above = len(ordered) - bisect_right(ordered, first)
+        from_here = math.inf if first == low else len(ordered) - bisect_left(ordered, first)
+        penalty = max(0.0, above - slack, slack - from_here)
+        weights.append(math.log(after - first) - epsilon / 2 * penalty)
+    return MaxLaw(edges[:-1], [edge - 1 for edge in edges[1:]], weights)
+
+
 def inverse_sensitivity_max(
     rows: Rows, universe: Universe, epsilon: float, beta: float, random: Random
 ) -> float:
-    """Return a value that about a slack of (2/ε) ln(U/β) records exceed, by the exponential mechanism."""
-    slack = 2 / epsilon * math.log((universe.largest - CUT + 1) / beta)
-    ordered = sorted(rows)
-    edges = sorted({CUT, CUT + 1, universe.largest + 1, *ordered, *(v + 1 for v in ordered)})
-    best, chosen = -math.inf, (CUT, CUT + 1)
-    for low, high in pairwise(edges):
-        above = len(ordered) - bisect_right(ordered, low)
-        from_here = math.inf if low == CUT else len(ordered) - bisect_left(ordered, low)
-        penalty = max(0.0, above - slack, slack - from_here)
-        gumbel = -math.log(random.expovariate(1))
-        score = math.log(high - low) - epsilon / 2 * penalty + gumbel
-        if score > best:
-            best, chosen = score, (low, high)
-    return random.randrange(*chosen)
+    """Draw from ``max_law``, by adding Gumbel noise to the weights."""
+    law = max_law(rows, CUT, universe.largest, epsilon, beta)
+    scores = [weight - math.log(random.expovariate(1)) for weight in law.weights]
+    chosen = max(range(len(scores)), key=scores.__getitem__)
+    return random.randint(law.firsts[chosen], law.lasts[chosen])
 
 
 def truncated_count(rows: Rows, universe: Universe, random: Random, beta: float) -> float:

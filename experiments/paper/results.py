@@ -86,6 +86,39 @@ def measured(
     return {key: Measures.of(values, seeds[key], trim) for key, values in errors.items()}
 
 
+_DRAWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Where a printed figure lies among means of as many runs as the paper made.
+
+    Attributes:
+        low: The 2.5th percentile of those means.
+        high: The 97.5th.
+        place: The percentile at which the printed figure lies.
+    """
+
+    low: float
+    high: float
+    place: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the figure lies in the middle 95 %."""
+        return 2.5 <= self.place <= 97.5
+
+    @classmethod
+    def of(cls, errors: Floats, printed: float, runs: int = 50, trim: float = 0.2) -> Band:
+        """Draw trimmed means of so many runs from measured errors, by a seed of their own."""
+        random = np.random.default_rng(errors.size)
+        ordered = np.sort(random.choice(errors, (_DRAWS, runs)), axis=1)
+        cut = int(trim * runs)
+        means = ordered[:, cut : runs - cut].mean(axis=1)
+        low, high = np.quantile(means, (0.025, 0.975))
+        return cls(float(low), float(high), 100 * float(np.mean(means <= printed)))
+
+
 def ratio(error: float, other: float) -> float:
     """Return one error as a multiple of another; NaN where the other is 0."""
     return error / other if other else math.nan

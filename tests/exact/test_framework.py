@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,8 +10,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary, TopSummary
 from prdp.engines.duckdb.engine import open_source
+from prdp.levels import FINE_PER_OCTAVE
+from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms.framework import (
     InverseSensitivityMax,
     InverseSensitivityQuantile,
@@ -19,10 +23,12 @@ from prdp.mechanisms.framework import (
     UniversalSum,
     kept_from,
 )
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
 from prdp.noise.sampling import flips, keep_bounds
 from prdp.plan.reads import KeyRead
+from prdp.release.raw_answer import Answer
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (
     LEVELS,
@@ -129,13 +135,69 @@ class TestSum(FrameworkContract):
     base = UniversalSum()
 
 
+FINE = replace(MEASURE, per_octave=FINE_PER_OCTAVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharp(InverseSensitivityMax):
+    """Chooses with exp(-2 ε u), four times as sharply; a small table gives half of what is allowed."""
+
+    def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> ExponentialChoice:
+        right = super(Sharp, self).law(kept, epsilon, beta)
+        return replace(right, unit=4 * right.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedByRecords(InverseSensitivityMax):
+    """Adds the number of records to what was drawn."""
+
+    def answer(self, summary: Summary, law: ExponentialChoice, drawn: int) -> Answer:
+        right = super(MovedByRecords, self).answer(summary, law, drawn)
+        records = summary.valued().cells.count.sum()
+        return replace(right, steps=right.steps + int(records))
+
+
 class TestMax(FrameworkContract):
     base = InverseSensitivityMax(MEASURE.low, MEASURE.high)
     beta = Fraction(9, 10)
 
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return summary_of(records, measure=FINE)
+
+    def twins(self) -> Mapping[str, Twin]:
+        ends = MEASURE.low, MEASURE.high, self.base.lowest
+        return {
+            **FrameworkContract.twins(self),
+            "weights too sharp": Twin(PaperFramework(Sharp(*ends), SPLIT, self.beta).law, "domain 1"),
+            "an answer that records move": Twin(
+                answers=PaperFramework(MovedByRecords(*ends), SPLIT, self.beta).answers
+            ),
+        }
+
 
 class TestMin(TestMax):
     base = InverseSensitivityMax(MEASURE.low, MEASURE.high, lowest=True)
+
+
+@pytest.mark.parametrize("lowest", [False, True])
+def test_below_300_the_maximum_s_law_is_the_cited_mechanism_s_own(lowest: bool) -> None:
+    """Each value is a range of its own there, with the penalty that its definition gives it."""
+    values, high = [3, 17, 17, 40, 99, 99, 99, 120, 250, 251, 252, 299], 300
+    measure = Measure("v", Fraction(1), 0, high, per_octave=FINE_PER_OCTAVE)
+    table = summary_of([{"v": value, "eps": 1.0} for value in values], measure=measure)
+    law = InverseSensitivityMax(0, high, lowest).law(table, Fraction(4), Fraction(1, 10))
+    slack = int(2 / 4 * math.log(10 * (high + 1)))
+
+    def penalty(value: int) -> int:
+        outside = sum(v < value if lowest else v > value for v in values)
+        from_here = sum(v <= value if lowest else v >= value for v in values)
+        nearest = high if lowest else 0
+        return max(0, outside - slack, 0 if value == nearest else slack - from_here)
+
+    ends = ranges_between(0, high, high, FINE_PER_OCTAVE).ends
+    assert ends == tuple((value, value) for value in range(high + 1))
+    assert law.penalties == tuple(penalty(value) for value in range(high + 1))
+    assert law.multiples == (1,) * (high + 1)
 
 
 class TestMedian(FrameworkContract):

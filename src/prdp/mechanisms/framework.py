@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary, TopSummary
-from prdp.levels import PER_OCTAVE, Levels
+from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._threshold import beyond
 from prdp.mechanisms.partition import DomainFinder
@@ -88,21 +88,26 @@ class UniversalSum:
 class InverseSensitivityMax:
     """The largest value, by how many records would have to go for a range to hold it; with a slack.
 
+    The cited mechanism chooses among all values. Here those of a range share one penalty, the least of
+    theirs: below some 300 a range holds a single value, above it 1/256 of an octave.
+
     Attributes:
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
         lowest: Whether the smallest value is asked for.
+        per_octave: How finely the summary's magnitudes are cut.
     """
 
     low: int
     high: int
     lowest: bool = False
+    per_octave: int = FINE_PER_OCTAVE
 
     counts = False
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> ExponentialChoice:
         """Return the distribution of the range's place."""
-        ranges = ranges_between(self.low, self.high, kept.largest, PER_OCTAVE)
+        ranges = ranges_between(self.low, self.high, kept.largest, self.per_octave)
         counts = _counts(kept, ranges)
         if self.lowest:
             counts.reverse()
@@ -117,9 +122,9 @@ class InverseSensitivityMax:
         return ExponentialChoice(tuple(penalties), epsilon / 2, _lengths(ranges))
 
     def answer(self, summary: Summary, law: ExponentialChoice, drawn: int) -> Answer:  # noqa: ARG002
-        """Return the far end of the range."""
-        ends = ranges_between(self.low, self.high, summary.largest, PER_OCTAVE).ends[drawn]
-        return Answer(ends[0] if self.lowest else ends[1], Fraction(1), (), (), ends)
+        """Return the middle of the range."""
+        ends = ranges_between(self.low, self.high, summary.largest, self.per_octave).ends[drawn]
+        return Answer(sum(ends) // 2, Fraction(1), (), (), ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
 
     return (
         Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE, deep=True),
-        Method("framework", base, **_FRAMEWORK),
+        Method("framework", base, fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
     )
 
 
