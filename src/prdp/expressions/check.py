@@ -191,7 +191,7 @@ class _Checker:
         if kind is not None and kind not in takes:
             reason = f"this is a {kind.value}, of which CAST makes no {node.target}"
             self._refuse(node.operand, reason, _how_to_convert(node.operand, kind, gives))
-        return dataclasses.replace(node, operand=operand), gives
+        return dataclasses.replace(node, operand=operand, of_boolean=kind is Kind.BOOLEAN), gives
 
     def _column(self, node: Column) -> Typed:
         name = self._spelled(node)

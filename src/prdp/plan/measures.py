@@ -9,11 +9,11 @@ from fractions import Fraction
 
 from prdp.cells.measure import Measure
 from prdp.declare.columns import LARGEST_GRAIN
-from prdp.declare.computed import computed_type, derived_grain, grain_of
+from prdp.declare.computed import computed_type, default_step, derived_grain, grain_of
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound
-from prdp.expressions.nodes import Node, columns
+from prdp.expressions.nodes import Node, canonical, columns
 from prdp.plan.methods import Method
 from prdp.plan.queries import OfColumn, Query
 from prdp.policy import ranges_of
@@ -24,7 +24,13 @@ _MOST_SQUARED = 2**47
 
 
 def measure_of(  # noqa: PLR0917  (each is a public fact)
-    query: Query, method: Method, schema: Schema, bounds: Bounds, grains: Grains, opened_by: str
+    query: Query,
+    method: Method,
+    schema: Schema,
+    bounds: Bounds,
+    grains: Grains,
+    opened_by: str,
+    rows: int = 1,
 ) -> Measure | None:
     """Return what a query measures; None where it measures nothing.
 
@@ -35,6 +41,7 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         bounds: The public bounds of columns.
         grains: The public grain of columns.
         opened_by: The function whose arguments declare both, for messages.
+        rows: How many rows of one privacy unit may be added up.
 
     Raises:
         InvalidRequest: Something public is missing, or too large.
@@ -50,13 +57,13 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         )
     if node is None:
         low, high = _column_ends(query, bounds, opened_by)
-        grain = _column_grain(query, schema, grains, opened_by)
+        grain = _said_grain(query) or _column_grain(query, (low, high), schema, grains, rows)
         measure = Measure(query.column, grain, math.ceil(low / grain), math.floor(high / grain))
     else:
         low, high = _computed_ends(query, node, schema, bounds, opened_by)
-        grain = _computed_grain(query, node, schema, grains, opened_by)
+        grain = _said_grain(query) or _default(query, (low, high), derived_grain(node, schema, grains), rows)
         ends = math.floor(low / grain), math.ceil(high / grain)
-        measure = Measure(query.column, grain, *ends, expression=node)
+        measure = Measure(canonical(node), grain, *ends, expression=node)
     most = 2**63 if kind.integer and grain == 1 else 2**53
     squares = any(part.sees is None for part in query.parts)
     _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
@@ -72,17 +79,13 @@ def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fract
     return bounds[query.column]
 
 
-def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    grain = said if said is not None else grain_of(query.column, schema, grains)
-    if grain is None:
-        raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
-            f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
-            "decimals.",
-            "grain",
-        )
-    return grain
+def _column_grain(
+    query: OfColumn, ends: tuple[Fraction, Fraction], schema: Schema, grains: Grains, rows: int
+) -> Fraction:
+    grain = grain_of(query.column, schema, grains)
+    if grain is not None and (query.column in grains or schema[query.column].integer):
+        return grain
+    return _default(query, ends, grain, rows)
 
 
 def _computed_ends(
@@ -111,24 +114,21 @@ def _computed_ends(
     )
 
 
-def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    if said is not None:
-        return said
-    grain = derived_grain(node, schema, grains)
-    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
-        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
-        or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
+def _default(
+    query: OfColumn, ends: tuple[Fraction, Fraction], exact_step: Fraction | None, rows: int
+) -> Fraction:
+    """Return the public default of a rounding step that nobody declared."""
+    if exact_step is not None and max(exact_step.numerator, exact_step.denominator) > LARGEST_GRAIN:
+        exact_step = None
+    grain = default_step(exact_step, *ends, rows)
+    if grain is None:
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
-            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}.",
-            "grain",
+            f"{query.word}({query.column!r}) lies between {float(ends[0]):g} and {float(ends[1]):g}, too "
+            "wide to be counted in steps of at most 1e18. Write "
+            f"{query.word}('least({query.column}, 1e9)'), with an end that you choose, or narrow the bounds.",
+            "range",
         )
-    return grain or Fraction(1)
-
-
-def _lacks_grain(name: str, schema: Schema, grains: Grains) -> bool:
-    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, grains) is None
+    return grain
 
 
 def _said_grain(query: OfColumn) -> Fraction | None:

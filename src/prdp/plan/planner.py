@@ -186,18 +186,19 @@ class Planner:
         self, query: Query, method: Method, share: Fraction, options: Options, groups: Grouping | None
     ) -> MethodTerms:
         """Return everything public that a method's mechanism is built from."""
+        rows = self.owners.most_rows if self.owners is not None else 1
         return MethodTerms(
             self.policy,
             self.policy.deep_levels if method.deep else self.levels,
             self.bounds,
             query,
-            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by),
+            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by, rows),
             share,
             options,
             self.where,
             groups,
             whole=frozenset(name for name, column in self.schema.items() if column.integer),
-            rows=self.owners.most_rows if self.owners is not None else 1,
+            rows=rows,
         )
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
