@@ -366,7 +366,7 @@ def test_queries_have_the_names_that_the_caller_gives_them() -> None:
     table = accounts()
     answers = table.agg(prdp.count(), prdp.median("balance").alias("share"), n=prdp.sum("balance"), share=0.5)
     assert answers.asked == ("count", "share", "n")
-    assert answers["n"].question == "sum of balance"  # type: ignore[union-attr]
+    assert answers["n"].question == "sum of balance"
     assert {"n", "n_low", "n_high"} <= answers.columns().keys()
 
 
