@@ -70,6 +70,23 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
     return replace(measure, squares=squares, per_octave=method.fineness)
 
 
+class _Histogram(OfColumn):
+    """What messages call a histogram whose bins follow from bounds."""
+
+    @property
+    def word(self) -> str:
+        """The name of the method."""
+        return "histogram"
+
+
+def column_range(column: str, schema: Schema, bounds: Bounds) -> tuple[Fraction, Fraction]:
+    """Return between which public ends a column lies, or what is computed from columns."""
+    query = _Histogram(column).known(schema)
+    if query.expression is None:
+        return _column_ends(query, bounds, "prdp.open")
+    return _computed_ends(query, query.expression, schema, bounds, "prdp.open")
+
+
 def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fraction, Fraction]:
     if query.column not in bounds:
         raise InvalidRequest(
