@@ -204,15 +204,15 @@ class SqlError(ExpressionError):
 class PlanRefusal(InvalidRequest):
     """A question that no plan answers, with the cause as a value.
 
-    >>> PlanRefusal("sum('price') needs the grain of its values.", "grain").cause
-    'grain'
+    >>> PlanRefusal("sum('1 / price') has no finite range.", "range").cause
+    'range'
 
     Attributes:
-        cause: ``"groups"`` where the groups are refused, whatever is asked of them; ``"grain"`` or
-            ``"range"`` where a query's values have no known grain or no finite range.
+        cause: ``"groups"`` where the groups are refused, whatever is asked of them; ``"range"``
+            where a query's values have no finite range.
     """
 
-    def __init__(self, message: Words, cause: Literal["groups", "grain", "range"]) -> None:
+    def __init__(self, message: Words, cause: Literal["groups", "range"]) -> None:
         super().__init__(message, cause)
         self.message = message
         self.cause = cause

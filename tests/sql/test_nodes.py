@@ -67,7 +67,7 @@ def test_subqueries_nest_no_deeper_than_a_filter_does() -> None:
 
 def test_the_planner_says_by_a_value_what_is_missing() -> None:
     accounts = opened("accounts")
-    for of, cause in (("sqrt(balance)", "grain"), ("1 / (balance - 5)", "range")):
+    for of, cause in (("exp(balance)", "range"), ("1 / (balance - 5)", "range")):
         with pytest.raises(prdp.errors.PlanRefusal) as refused:
             accounts.plan(prdp.sum(of), share="1/10")
         assert refused.value.cause == cause

@@ -122,4 +122,4 @@ def test_a_range_of_one_number_is_printed_with_its_decimals() -> None:
 @pytest.mark.parametrize(("ask", "side"), [(prdp.max, "above"), (prdp.min, "below")])
 def test_an_extreme_says_on_which_side_of_it_records_may_lie(ask: Any, side: str) -> None:
     answer = sales().agg(found=ask("price"), share=Fraction(1, 2))["found"]
-    assert f"records with little budget may lie {side} it" in answer.caveat  # type: ignore[union-attr]
+    assert f"records with little budget may lie {side} it" in answer.caveat

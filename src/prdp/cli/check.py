@@ -16,7 +16,6 @@ from prdp.cli.messages import plain, write
 from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.cli.table_options import tables_here
-from prdp.declare.computed import grain_of
 from prdp.declare.key_search import PRIVATE
 from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
@@ -91,7 +90,7 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
 
 
 def _facts(facts: Facts) -> Iterator[Line]:
-    """Yield what is found of columns, of the policy and of grains."""
+    """Yield what is found of columns and of the policy."""
     policy = facts.policy
     ends = (number(policy.levels.at_least, 6), number(policy.levels.at_most, 6))
     yield "columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items()), OK
@@ -100,9 +99,6 @@ def _facts(facts: Facts) -> Iterator[Line]:
     yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
     if said := warned(policy):
         yield "policy", said, LOOK
-    for column in facts.bounds:
-        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None:
-            yield f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here", OK
 
 
 def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:

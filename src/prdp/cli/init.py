@@ -180,10 +180,8 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
     write(f"{near} / greatest(abs({plain(example)}), {near}): 1 up to {near:,}, half of it at {2 * near:,}.")
     write("A record whose policy is unknown, because a value is missing, is left out of every answer.")
     declared["policy"] = _asked("Policy?", "1", check=lambda text: _check_policy(declared, text))
-    if any(kinds[name].startswith(_FLOATS) for name in numbers):
-        write("The grain is what values are rounded to before they are added up: 0.01 for cents.")
     for name in numbers:
-        _ask_bounds(declared, name, needs_grain=kinds[name].startswith(_FLOATS))
+        _ask_bounds(declared, name, is_float=kinds[name].startswith(_FLOATS))
     for name in (name for name in columns if name not in numbers):
         _ask_keys(declared, name)
     _ask_at_most(declared)
@@ -235,8 +233,8 @@ def _check_budget(text: str) -> None:
         raise InvalidRequest(f"a budget is more than 0: write {LARGE}, or none.")
 
 
-def _ask_bounds(declared: dict[str, Any], name: str, *, needs_grain: bool) -> None:
-    """Ask for a number column's bounds; of one that is not whole, for its grain in the same line."""
+def _ask_bounds(declared: dict[str, Any], name: str, *, is_float: bool) -> None:
+    """Ask for a number column's bounds; those of floats may be followed by what values are rounded to."""
     said: dict[str, Any] = {}
 
     def read(text: str) -> None:
@@ -251,7 +249,7 @@ def _ask_bounds(declared: dict[str, Any], name: str, *, needs_grain: bool) -> No
         grains = [f"{name}={grain}"] if grain else []
         said.update(given.entry("", "", bounds=[f"{name}={low}:{high}"], grain=grains))
 
-    asked = ", and its grain, such as 0:1e9:0.01" if needs_grain else ", such as 0:1e9"
+    asked = ", such as 0:1e9, or 0:1e9:0.01 to round to 0.01" if is_float else ", such as 0:1e9"
     _asked(f"Public bounds of {name}{asked} (none: not added up)?", "none", check=read)
     for key in ("bounds", "grain"):
         if key in said:

@@ -140,6 +140,40 @@ def grain_of(column: str, schema: Schema, grains: Grains) -> Fraction | None:
     return Fraction(1, 10 ** int(found[1])) if found else None
 
 
+MOST_STEPS = 10**14
+"""A default allows so many steps between 0 and a bound: squares of fewer than 2^47 add up exactly."""
+
+_MOST_STEPS_OF_A_UNIT = 2**62
+"""Likewise for all rows of a privacy unit together."""
+
+
+def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: int = 1) -> Fraction | None:
+    """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
+
+    It is the exact step of the type (a decimal's scale, a grain that follows) where the bounds hold at most
+    ``MOST_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
+    at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
+    The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
+    the ledger, and rounding is a function of one value, so what is proved for a declared step holds for it.
+
+    >>> [str(default_step(None, Fraction(0), Fraction(high))) for high in (1, 250, 10**6, 10**12)]
+    ['1/100000000000000', '1/100000000000', '1/100000000', '1/100']
+    >>> str(default_step(Fraction(1, 100), Fraction(0), Fraction(10**6)))
+    '1/100'
+
+    Args:
+        exact: A step of which all values are whole multiples; None where none is known.
+        low: The least value.
+        high: The greatest value.
+        rows: How many rows of one privacy unit may be added up.
+    """
+    largest, most = max(abs(low), abs(high)), max(1, min(MOST_STEPS, _MOST_STEPS_OF_A_UNIT // rows))
+    if exact is not None and largest <= most * exact:
+        return exact or Fraction(1)
+    steps = (Fraction(10) ** power for power in range(-18, 19))
+    return next((step for step in steps if largest <= most * step), None) if largest else Fraction(1)
+
+
 def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None:  # noqa: PLR0911  (one a class)
     """Return a grain of which every value of an expression is a whole multiple; None where none follows.
 

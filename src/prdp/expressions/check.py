@@ -316,7 +316,7 @@ class _Checker:
         if kind is not None and kind not in takes:
             reason = f"this is a {kind.value}, of which CAST makes no {node.target}"
             self._refuse(node.operand, reason, _how_to_convert(node.operand, kind, gives))
-        return dataclasses.replace(node, operand=operand), gives
+        return dataclasses.replace(node, operand=operand, of_boolean=kind is Kind.BOOLEAN), gives
 
     def _column(self, node: Column) -> Typed:
         name = self._spelled(node)
@@ -356,10 +356,13 @@ class _Checker:
     def _comparison(self, node: Compare | Among) -> Node:
         if isinstance(node, Among):
             operand, kind = self.typed(node.operand)
-            for item in node.items:
-                self._comparable(node.operand, kind, item, self.typed(item)[1])
-            return dataclasses.replace(node, operand=operand)
-        (left, left_kind), (right, right_kind) = self.typed(node.left), self.typed(node.right)
+            items = tuple(_dated(self.typed(item), kind) for item in node.items)
+            for item, (_, item_kind) in zip(node.items, items, strict=True):
+                self._comparable(node.operand, kind, item, item_kind)
+            return dataclasses.replace(node, operand=operand, items=tuple(item for item, _ in items))  # type: ignore[misc]
+        sides = self.typed(node.left), self.typed(node.right)
+        left, left_kind = _dated(sides[0], sides[1][1])
+        right, right_kind = _dated(sides[1], sides[0][1])
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(side, Null):
                 self._refuse(other, "a comparison with NULL is never true", "Write IS NULL or IS NOT NULL.")
@@ -395,6 +398,13 @@ class _Checker:
         raise ExpressionError(self.text, node.span or (0, len(self.text)), reason, advice)
 
 
+def _dated(typed: Typed, other: Kind | None) -> Typed:
+    """Return a text that is compared with a date as the date or time that it says, as SQL reads it."""
+    node, _ = typed
+    moment = moment_from(node.value) if isinstance(node, Text) and other is Kind.MOMENT else None
+    return typed if moment is None else (Moment(moment, span=node.span), Kind.MOMENT)
+
+
 def _how_to_convert(node: Node, kind: Kind, other: Kind) -> str:
     """Return what makes a value of another kind out of one."""
     written = canonical(node)
@@ -416,9 +426,7 @@ def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: 
     """Return what to write so that a literal has the other side's kind."""
     match literal, other:
         case Text(), Kind.MOMENT:
-            word = "DATE" if len(literal.value) <= len("2020-01-31") else "TIMESTAMP"
-            known = moment_from(literal.value) is not None
-            return f"Write {word} {text_literal(literal.value)}." if known else HOW_TO_WRITE_MOMENTS
+            return HOW_TO_WRITE_MOMENTS
         case Text(), Kind.NUMBER:
             return "Write the number without quotes."
         case Number(), Kind.TEXT:

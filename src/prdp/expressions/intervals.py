@@ -158,7 +158,11 @@ def _first_known(nodes: Iterable[Node], ranges: Ranges) -> Outcome:
 
 
 def _cast(node: Cast, ranges: Ranges) -> Outcome:
-    """Return what a CAST to a number can give: of a text, any number of the type, or none."""
+    """Return what a CAST to a number can give: of a text, any of the type, or none; of truth, 0 or 1."""
+    if node.of_boolean:
+        truth = _truth(node.operand, ranges)
+        ends = [Interval(float(value), float(value)) for value in (0, 1) if (truth.false, truth.true)[value]]
+        return Outcome(hull(ends), total=not truth.unknown)
     inner = outcome(node.operand, ranges) if may_be_number(node.operand) else ANYTHING
     surely = _is_number(node.operand) or inner.values != UNBOUNDED
     if node.target == "DOUBLE":

@@ -129,10 +129,11 @@ class Call(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Cast(_Placed):
-    """A value as one of another type, unknown where there is none."""
+    """A value as one of another type, unknown where there is none; ``of_boolean`` once that is checked."""
 
     target: CastTarget
     operand: Node
+    of_boolean: bool = field(default=False, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -462,7 +462,7 @@ def open_graph(
     source: str,
     target: str,
     nodes: object,
-    policy: Policy | str,
+    policy: Policy | Exact,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     types: Mapping[str, str] | None = None,
     name: str | None = None,

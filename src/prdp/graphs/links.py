@@ -68,7 +68,7 @@ class Records:
 
     source: object = field(repr=False)
     key: str
-    policy: Policy | str
+    policy: Policy | Exact
     bounds: Mapping[str, tuple[Number, Number]] | None = None
     types: Mapping[str, str] | None = None
 

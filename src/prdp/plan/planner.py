@@ -11,13 +11,13 @@ from typing import Any
 from prdp.cells.measure import Measure
 from prdp.cells.units import OwnerCells
 from prdp.declare.columns import LARGEST_GRAIN
-from prdp.declare.computed import computed_type, derived_grain, grain_of, mentioned
+from prdp.declare.computed import computed_type, default_step, derived_grain, grain_of, mentioned
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
 from prdp.declare.units import Owners
 from prdp.errors import Argument, InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound, can_be_true
-from prdp.expressions.nodes import Node, columns
+from prdp.expressions.nodes import Node, canonical, columns
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following, PairedPoints
@@ -40,7 +40,13 @@ _MOST_SQUARED = 2**47
 
 
 def measure_of(  # noqa: PLR0917  (each is a public fact)
-    query: Query, method: Method, schema: Schema, bounds: Bounds, grains: Grains, opened_by: str
+    query: Query,
+    method: Method,
+    schema: Schema,
+    bounds: Bounds,
+    grains: Grains,
+    opened_by: str,
+    rows: int = 1,
 ) -> Measure | None:
     """Return what a query measures; None where it measures nothing.
 
@@ -51,6 +57,7 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         bounds: The public bounds of columns.
         grains: The public grain of columns.
         opened_by: The function whose arguments declare both, for messages.
+        rows: How many rows of one privacy unit may be added up.
 
     Raises:
         InvalidRequest: Something public is missing, or too large.
@@ -66,17 +73,34 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         )
     if node is None:
         low, high = _column_ends(query, bounds, opened_by)
-        grain = _column_grain(query, schema, grains, opened_by)
+        grain = _said_grain(query) or _column_grain(query, (low, high), schema, grains, rows)
         measure = Measure(query.column, grain, math.ceil(low / grain), math.floor(high / grain))
     else:
         low, high = _computed_ends(query, node, schema, bounds, opened_by)
-        grain = _computed_grain(query, node, schema, grains, opened_by)
+        grain = _said_grain(query) or _default(query, (low, high), derived_grain(node, schema, grains), rows)
         ends = math.floor(low / grain), math.ceil(high / grain)
-        measure = Measure(query.column, grain, *ends, expression=node)
+        measure = Measure(canonical(node), grain, *ends, expression=node)
     most = 2**63 if kind.integer and grain == 1 else 2**53
     squares = any(part.sees is None for part in query.parts)
     _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
     return replace(measure, squares=squares, per_octave=method.fineness)
+
+
+class _Histogram(OfColumn):
+    """What messages call a histogram whose bins follow from bounds."""
+
+    @property
+    def word(self) -> str:
+        """The name of the method."""
+        return "histogram"
+
+
+def column_range(column: str, schema: Schema, bounds: Bounds) -> tuple[Fraction, Fraction]:
+    """Return between which public ends a column lies, or what is computed from columns."""
+    query = _Histogram(column).known(schema)
+    if query.expression is None:
+        return _column_ends(query, bounds, "prdp.open")
+    return _computed_ends(query, query.expression, schema, bounds, "prdp.open")
 
 
 def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fraction, Fraction]:
@@ -89,20 +113,13 @@ def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fract
     return bounds[query.column]
 
 
-def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    grain = said if said is not None else grain_of(query.column, schema, grains)
-    if grain is None:
-        raise PlanRefusal(
-            (
-                f"{query.word}({query.column!r}) needs the grain of the column's values",
-                f", which are {schema[query.column].native}. Write ",
-                Argument("grain", {query.column: "0.01"}, of=opened_by),
-                " for two decimals.",
-            ),
-            "grain",
-        )
-    return grain
+def _column_grain(
+    query: OfColumn, ends: tuple[Fraction, Fraction], schema: Schema, grains: Grains, rows: int
+) -> Fraction:
+    grain = grain_of(query.column, schema, grains)
+    if grain is not None and (query.column in grains or schema[query.column].integer):
+        return grain
+    return _default(query, ends, grain, rows)
 
 
 def _computed_ends(
@@ -131,29 +148,21 @@ def _computed_ends(
     )
 
 
-def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    if said is not None:
-        return said
-    grain = derived_grain(node, schema, grains)
-    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
-        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
-        declared = Argument("grain", dict.fromkeys(unknown[:1], "0.01"), of=opened_by)
+def _default(
+    query: OfColumn, ends: tuple[Fraction, Fraction], exact_step: Fraction | None, rows: int
+) -> Fraction:
+    """Return the public default of a rounding step that nobody declared."""
+    if exact_step is not None and max(exact_step.numerator, exact_step.denominator) > LARGEST_GRAIN:
+        exact_step = None
+    grain = default_step(exact_step, *ends, rows)
+    if grain is None:
         raise PlanRefusal(
-            (
-                f"{query.word}({query.column!r}) needs the grain of its values",
-                ", which does not follow from the columns'. Write ",
-                Argument("grain", "0.01"),
-                " beside it for two decimals",
-                *((", or ", declared, ".") if unknown else (".",)),
-            ),
-            "grain",
+            f"{query.word}({query.column!r}) lies between {float(ends[0]):g} and {float(ends[1]):g}, too "
+            "wide to be counted in steps of at most 1e18. Write "
+            f"{query.word}('least({query.column}, 1e9)'), with an end that you choose, or narrow the bounds.",
+            "range",
         )
-    return grain or Fraction(1)
-
-
-def _lacks_grain(name: str, schema: Schema, grains: Grains) -> bool:
-    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, grains) is None
+    return grain
 
 
 def _said_grain(query: OfColumn) -> Fraction | None:
@@ -329,18 +338,19 @@ class Planner:
         self, query: Query, method: Method, share: Fraction, options: Options, groups: Grouping | None
     ) -> MethodTerms:
         """Return everything public that a method's mechanism is built from."""
+        rows = self.owners.most_rows if self.owners is not None else 1
         return MethodTerms(
             self.policy,
             self.policy.deep_levels if method.deep else self.levels,
             self.bounds,
             query,
-            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by),
+            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by, rows),
             share,
             options,
             self.where,
             groups,
             whole=frozenset(name for name, column in self.schema.items() if column.integer),
-            rows=self.owners.most_rows if self.owners is not None else 1,
+            rows=rows,
         )
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:

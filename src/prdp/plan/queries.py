@@ -12,7 +12,8 @@ from prdp.cells.units import Fold
 from prdp.declare.computed import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Column, Node, canonical
+from prdp.expressions.check import checked_kind
+from prdp.expressions.nodes import Cast, Column, Node, canonical
 from prdp.expressions.tokens import is_writable
 from prdp.plan.methods import (
     COUNT,
@@ -222,11 +223,16 @@ class OfColumn(Query):
         grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
             those of the expression's columns.
         expression: What is computed; None for a column, or where ``column`` says it and is not read yet.
+
+    Class attributes:
+        adds_up: Whether values are added up, so that truth values are the numbers 0 and 1.
     """
 
     column: str
     grain: Exact | None = field(default=None, kw_only=True)
     expression: Node | None = field(default=None, kw_only=True, repr=False)
+
+    adds_up: ClassVar[bool] = False
 
     def __str__(self) -> str:
         return f"{self.word} of {self.column}"
@@ -263,9 +269,15 @@ class OfColumn(Query):
         return cls(canonical(node), *others, expression=node)
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column, or those that it computes with, as the table spells them."""
+        """Return the query with its column, or those that it computes with, as the table spells them.
+
+        Of truth values the numbers 0 and 1 are added up.
+        """
         read = read_column(self.expression or self.column, schema, self.word)
-        return replace(self, column=read.name, expression=read.expression)
+        node = read.expression
+        if self.adds_up and read.type.kind is Kind.BOOLEAN:
+            node, _ = checked_kind(Cast("INTEGER", node or Column(read.name)), schema, read.name)
+        return replace(self, column=read.name, expression=node)
 
 
 class Sum(OfColumn):
@@ -276,6 +288,7 @@ class Sum(OfColumn):
     """
 
     methods = SUM
+    adds_up = True
 
 
 class Max(OfColumn):
@@ -301,6 +314,7 @@ class Mean(OfColumn):
 
     methods = MEAN
     rule = "mean"
+    adds_up = True
 
 
 class Variance(OfColumn):
@@ -308,6 +322,7 @@ class Variance(OfColumn):
 
     methods = VARIANCE
     rule = "variance"
+    adds_up = True
     unproved = "squared distances from the mean need a second pass, and that it stays within one budget"
 
 
@@ -316,6 +331,7 @@ class Std(OfColumn):
 
     methods = VARIANCE
     rule = "std"
+    adds_up = True
     unproved = Variance.unproved
 
 

@@ -114,7 +114,7 @@ def _array(inner: Mapping[str, Any], **more: int) -> dict[str, Any]:
 
 
 TEXT = ValueKind('a text, such as "accounts.parquet"', _is_text, _A_TEXT)
-EXPRESSION = ValueKind('SQL in quotes: "1", or "100 / greatest(visits, 100)"', _is_text, _A_TEXT)
+EXPRESSION = ValueKind('a number, or SQL in quotes: "100 / greatest(visits, 100)"', _is_number, _A_NUMBER)
 NUMBER = ValueKind('a number, such as 10, 0.5 or "1/3"', _is_number, _A_NUMBER)
 WHOLE = ValueKind(
     "a whole number",

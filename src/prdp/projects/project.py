@@ -327,7 +327,8 @@ class Project(Mapping[str, Table | Join]):
         if written is None:
             return made
         try:
-            Policy(**{"text" if key == "policy" else key: value for key, value in policy.items()})
+            limits = {key: value for key, value in policy.items() if key != "policy"}
+            Policy(str(policy["policy"]), **limits)
         except PrdpError as error:
             file, place = written
             raise file.wrong(place, *error.parts) from None
@@ -474,7 +475,7 @@ class Project(Mapping[str, Table | Join]):
         if "owner" in said:
             options["protect"] = said["owner"]
         limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
-        return options | {"name": name, "policy": Policy(said["policy"], **limits)}
+        return options | {"name": name, "policy": Policy(str(said["policy"]), **limits)}
 
     def keys_of(self, name: str) -> dict[str, Any]:
         """Return the listed keys of a table's grouping columns."""

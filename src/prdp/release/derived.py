@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from math import isqrt
@@ -105,6 +106,10 @@ _TWO = (
 )
 
 
+_ONE_SIGMA = Fraction(6827, 10_000)
+"""How often a normal error is smaller than its standard deviation."""
+
+
 class NumberLike:
     """The ways in which an answer is used as a number; its interval goes with it."""
 
@@ -146,6 +151,36 @@ class NumberLike:
         """Return ``to_dict`` as JSON; an end that is not there is null."""
         return formatting.as_json(formatting.as_dict(self))
 
+    @property
+    def low(self: formatting.Published) -> float:
+        """The lower end of the 95 % confidence interval; minus infinity where there is none."""
+        return self.interval()[0]
+
+    @property
+    def high(self: formatting.Published) -> float:
+        """The upper end of the 95 % confidence interval; infinity where there is none."""
+        return self.interval()[1]
+
+    @property
+    def std_error(self: formatting.Published) -> float | None:
+        """The standard error: half the width of the 68.27 % interval; None where an end is missing.
+
+        It covers what the 95 % interval covers, clipping included, so that it is no smaller than the noise's.
+        """
+        return _std_error(self)
+
+    @property
+    def cv(self: formatting.Published) -> float | None:
+        """The coefficient of variation: the standard error by the size of the answer; None where one is not.
+
+        >>> from prdp.release.release import Release
+        >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
+        >>> noisy.low, noisy.high, noisy.std_error, round(noisy.cv, 3)
+        (742, 1342, 115.0, 0.11)
+        """
+        error = _std_error(self)
+        return None if error is None or not self.exact else error / abs(float(self.exact))
+
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along.
 
@@ -183,6 +218,11 @@ class NumberLike:
 
     def __pos__(self) -> MovedRelease:
         return self.moved(1, 0)
+
+
+def _std_error(answer: formatting.Published) -> float | None:
+    low, high = answer.interval(_ONE_SIGMA)
+    return None if math.isinf(low) or math.isinf(high) else float(Fraction(high) - Fraction(low)) / 2
 
 
 def _plain(other: object) -> bool:

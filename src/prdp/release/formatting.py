@@ -166,7 +166,7 @@ class Published(Protocol):
     def among(self) -> int:
         """Of how many answers it was selected by what they are; 1 where it was not."""
 
-    def interval(self) -> tuple[float, float]:
+    def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that is shown."""
 
 

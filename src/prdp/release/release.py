@@ -139,7 +139,7 @@ class Release(NumberLike):
 
     @property
     def value(self) -> int | float:
-        """The answer: an int where its lattice is whole, else the nearest float.
+        """The answer: an int where the truth or its lattice is whole, else the nearest float.
 
         >>> Release("count", 1042, Fraction(1), (), Fraction(1, 10), "clip").value
         1042
@@ -147,7 +147,7 @@ class Release(NumberLike):
         2.5
         """
         exact = self.exact
-        return int(exact) if self.step.denominator == 1 else float(exact)
+        return round(exact) if self.whole or self.step.denominator == 1 else float(exact)
 
     def interval(
         self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None

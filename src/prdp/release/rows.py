@@ -273,8 +273,14 @@ def examples(column: Sequence[Release]) -> Sequence[Release]:
     return column.examples() if isinstance(column, ReleaseColumn) else column
 
 
-def values_of(column: Sequence[Release]) -> list[float]:
-    """Return the answers as floats."""
+def values_of(column: Sequence[Release]) -> list[int] | list[float]:
+    """Return the answers as numbers of one type: integers where all are whole, as counts are, else floats."""
+    said = column.said if isinstance(column, ReleaseColumn) else column
+    if all(one.whole for one in said):
+        exact = column.exact() if isinstance(column, ReleaseColumn) else [one.exact for one in column]
+        whole = list(map(round, exact))
+        if all(-(2**63) <= number < 2**63 for number in whole):  # as frames have them
+            return whole
     if isinstance(column, ReleaseColumn):
         steps = [(one.step.numerator, one.step.denominator) for one in column.said]
         return [number * steps[which][0] / steps[which][1] for number, which in column.numbers()]

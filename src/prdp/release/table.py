@@ -20,6 +20,7 @@ from prdp.release import formatting
 from prdp.release.formatting import html_table, optional_library
 from prdp.release.release import Release
 from prdp.release.rows import (
+    ReleaseRows,
     any_left_away,
     any_of_nothing,
     column_of,
@@ -137,21 +138,39 @@ class ReleaseTable:
     def __iter__(self) -> Iterator[tuple[Key, tuple[Release, ...]]]:
         return iter(zip(self.keys, self.releases, strict=True))
 
-    def __getitem__(self, key: object) -> Release | tuple[Release, ...]:
-        """Return a group's answer, or its answers if several were asked for; without groups, a column's."""
-        if not self.by and isinstance(key, str) and self.asked.count(key) == 1:
-            return self.releases[0][self.asked.index(key)]
-        wanted = key if isinstance(key, tuple) else (key,)
+    def __getitem__(self, key: object) -> Any:
+        """Return a group's answer by its key, or one of several by the key and the name of its column.
+
+        A key alone gives all answers of a group, where several were asked for. The name of a column alone
+        gives its answer where there are no groups, and else the table of that column.
+
+        >>> asked = ("count", "sum of pay")
+        >>> chefs, pay = (Release(name, 41, Fraction(1), (), Fraction(1, 10), "clip") for name in asked)
+        >>> by_job = ReleaseTable("", Fraction(1), ("job",), ("n", "pay"), (("chef",),), ((chefs, pay),))
+        >>> by_job["chef", "pay"].question, by_job["n"]["chef"].question, len(by_job["chef"])
+        ('sum of pay', 'count', 2)
+        """
+        wanted, asked = key if isinstance(key, tuple) else (key,), self.names[len(self.by) :]
+        if len(wanted) == len(self.by) + 1 and wanted[-1] in asked:
+            row = self[wanted[:-1]] if self.by else self.releases[0]
+            return row if isinstance(row, Release) else row[asked.index(str(wanted[-1]))]
         exactly = wanted if all(isinstance(part, Hashable) for part in wanted) else ()
         for spelled in (exactly, tuple(map(str, wanted))):
             if spelled in self._places:
                 row = self.releases[self._places[spelled]]
                 return row[0] if len(row) == 1 else row
+        if key in asked:
+            return self._only(asked.index(str(key)))
         if not self.by:
             raise KeyError(f"{key!r} is no column of this table, which has: {', '.join(self.asked)}")
         known = printable(", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED]))
         more = ", ..." if len(self.keys) > _LISTED else ""
         raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
+
+    def _only(self, place: int) -> ReleaseTable:
+        """Return the table of one question."""
+        column = column_of(self.releases, place)
+        return replace(self, asked=(self.asked[place],), releases=ReleaseRows((column,)))
 
     @cached_property
     def _places(self) -> dict[tuple[object, ...], int]:
@@ -160,7 +179,7 @@ class ReleaseTable:
         words = {tuple(map(shown_key, key)): place for place, key in rows}
         return words | {key: place for place, key in rows}
 
-    def sort(self, by: str | None = None, *, descending: bool = True) -> ReleaseTable:
+    def sort(self, by: str | None = None, *, descending: bool = False) -> ReleaseTable:
         """Return the same rows, sorted by a question's answers, or by what the groups are told apart by.
 
         The row that comes first by its answer is selected by it, so that intervals are then simultaneous over
@@ -168,7 +187,7 @@ class ReleaseTable:
 
         Args:
             by: A question as a column is called, or one of ``by``; by default, the first question.
-            descending: Whether the largest come first; of keys, whether the last do.
+            descending: Whether the largest come first; by default the smallest do, as in pandas and Polars.
         """
         return self._rows(self._order(by, descending=descending), selected=self._is_answer(by))
 
@@ -352,7 +371,12 @@ class ReleaseTable:
 
     def to_pandas(self, level: float | Fraction | str = 0.95) -> pandas.DataFrame:
         """Return a pandas frame of the ``columns``; the question and its caveats are in ``attrs``."""
-        frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(dict(self.columns(level)))
+        library = optional_library("pandas", "pandas")
+        columns: dict[str, Any] = dict(self.columns(level))
+        for name, column in columns.items():
+            if None in column and all(value is None or type(value) is int for value in column):
+                columns[name] = library.array(column, dtype="Int64")  # whole keys beside that of all others
+        frame: pandas.DataFrame = library.DataFrame(columns)
         frame.attrs.update(self._facts())
         return frame
 

@@ -153,7 +153,6 @@ def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exa
 
 
 _IN_SQL = {
-    "grain": "In SQL, write round(x, 2) in place of x. In prdp.toml, write grain = { x = 0.01 }.",
     "range": "In SQL, write least(greatest(x, 0), 1000) in place of x.",
     "groups": "",
 }

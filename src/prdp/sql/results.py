@@ -57,12 +57,23 @@ class SqlAnswers:
     def __iter__(self) -> Iterator[tuple[Cell, ...]]:
         return iter(self.rows)
 
-    def __getitem__(self, column: str) -> list[Cell]:
-        """Return a column's cells."""
+    def __getitem__(self, column: str | tuple[Any, ...]) -> Any:
+        """Return a column's cells; with a row's keys before it, the cell: ``answers["retail", "n"]``."""
+        if isinstance(column, tuple):
+            return self._cell(column[:-1], self[column[-1]])
         if column not in self.columns:
             raise KeyError(f"{column!r} is no column of the answers, which have: {', '.join(self.columns)}")
         place = self.columns.index(column)
         return [row[place] for row in self.rows]
+
+    def _cell(self, key: tuple[Any, ...], cells: list[Cell]) -> Cell:
+        """Return the cell of the row whose plain values, from the left, are a key's."""
+        keys = [tuple(shown_key(cell) for cell in row if not _is_number(cell)) for row in self.rows]  # type: ignore[arg-type]
+        wanted = tuple(map(shown_key, key))
+        if wanted not in keys:
+            listed = "; ".join(", ".join(each) for each in keys[:_SHOWN_ROWS])
+            raise KeyError(f"{key!r} is the key of no row of the answers, which have: {printable(listed)}")
+        return cells[keys.index(wanted)]
 
     @property
     def answer(self) -> Cell:

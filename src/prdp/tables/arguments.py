@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from typing import Protocol
 
 from prdp.declare.columns import known_column
-from prdp.declare.exact import told
+from prdp.declare.exact import Exact, told
 from prdp.declare.references import Tree, by_links
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
@@ -31,23 +33,25 @@ from prdp.tables.source_registry import (
 )
 
 
-def read_policy(policy: Policy | str) -> Policy:
-    """Return a policy, also from its text alone; refuse what is none, with what to write instead.
+def read_policy(policy: Policy | Exact) -> Policy:
+    """Return a policy, also from its text or from the one budget of all; refuse what is none.
 
-    >>> read_policy("1 / visits")
-    Policy('1 / visits')
+    >>> read_policy("1 / visits"), read_policy(0.5)
+    (Policy('1 / visits'), Policy('0.5', at_least='1/2', at_most='1/2'))
     """
     if isinstance(policy, str):
         return Policy(policy)
+    if isinstance(policy, Real | Decimal) and not isinstance(policy, bool):
+        return Policy.constant(policy)
     if not isinstance(policy, Policy):
         raise InvalidRequest(
             f"policy={told(policy)} is not a policy. Write a record's budget as SQL over its columns, such "
-            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for the same for all."
+            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy=1 for the same for all."
         )
     return policy
 
 
-def fitted_policy(policy: Policy | str, schema: Schema, bounds: Bounds) -> Policy:
+def fitted_policy(policy: Policy | Exact, schema: Schema, bounds: Bounds) -> Policy:
     """Return a policy fitted to a table, with a warning where the bounds allow records that it leaves out."""
     fitted = read_policy(policy).within(schema, bounds)
     left_out = fitted.left_out(bounds, [column for column, kind in schema.items() if kind.integer])

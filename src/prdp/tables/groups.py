@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
-from prdp.declare.groups import Grouping, bins
+from prdp.declare.groups import Grouping
 from prdp.methods import Chosen
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
@@ -21,7 +21,7 @@ from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Schema
-from prdp.tables.query_methods import Questions
+from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
     from prdp.tables.queryable import Queried
@@ -104,13 +104,15 @@ class Groups(Questions[ReleaseTable]):
         self,
         column: str,
         *,
-        edges: Iterable[Number],
+        edges: Iterable[Number] | None = None,
+        bins: int | None = None,
         share: Exact,
         method: Chosen = "clip",
         fresh: bool = False,
     ) -> ReleaseTable:
         """Count the records of each group whose value lies in each of some public bins."""
-        crossed = self.grouping.crossed(bins(column, edges), self.table.planner.schema)
+        planner = self.table.planner
+        crossed = self.grouping.crossed(binned(column, edges, bins, planner), planner.schema)
         return replace(self, grouping=crossed).count(share=share, method=method, fresh=fresh)
 
     def plan(

@@ -108,7 +108,7 @@ def open_join(
     private: str,
     key: str,
     references: Mapping[str, str],
-    policy: Policy | str,
+    policy: Policy | Exact,
     database: object = None,
     public: Collection[str] = (),
     public_by_declaration: bool = False,
@@ -156,7 +156,7 @@ def open_join(
             be traced, such as a view over a function. Bound to the ledger: docs/joins.md.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
-        grain: For columns that are added up, the public grain of their values.
+        grain: For columns that are added up, what their values are rounded to; by default by the bounds.
         types: For CSV files and text columns of frames, by table, SQL types by column.
         most_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
             costs next to nothing.

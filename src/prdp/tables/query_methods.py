@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, Generic, TypeVar, overload
 
-from prdp.declare.exact import Exact
+from prdp.declare.columns import Number
+from prdp.declare.exact import Exact, told
+from prdp.declare.groups import Binned, bins
 from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Count, CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
+from prdp.plan.planner import Planner, column_range
+from prdp.plan.queries import (
+    Count,
+    CountDistinct,
+    Max,
+    Mean,
+    Min,
+    Quantile,
+    Query,
+    Std,
+    Sum,
+    Variance,
+    listed_quantiles,
+)
 from prdp.plan.shares import Shares, gathered
 from prdp.release.table import Released, ReleaseTable
 
@@ -236,6 +253,7 @@ class Questions(ABC, Generic[Answered]):
         """Find about how small a column's smallest value is; as ``max``."""
         return self._one(Min(column, grain=grain), share, Options.of(method), fresh=fresh)
 
+    @overload
     def quantile(
         self,
         column: str,
@@ -245,11 +263,46 @@ class Questions(ABC, Generic[Answered]):
         grain: Exact | None = None,
         method: Chosen = "rank",
         fresh: bool = False,
-    ) -> Answered:
+    ) -> Answered: ...
+
+    @overload
+    def quantile(
+        self,
+        column: str,
+        q: list[Any] | tuple[Any, ...],
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: Chosen = "rank",
+        fresh: bool = False,
+    ) -> ReleaseTable: ...
+
+    def quantile(
+        self,
+        column: str,
+        q: Exact | list[Any] | tuple[Any, ...],
+        *,
+        share: Exact,
+        grain: Exact | None = None,
+        method: Chosen = "rank",
+        fresh: bool = False,
+    ) -> Answered | ReleaseTable:
         """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
 
-        The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
+        The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks. A list asks for
+        several at once, which ascend together, and gives a table with a column for each.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.arange(900) % 90}, policy=5, bounds={"age": (0, 120)})
+        >>> people.quantile("age", [0.1, 0.9], share=0.5).asked
+        ('q0.1_age', 'q0.9_age')
         """
+        if isinstance(q, Iterable) and not isinstance(q, str):
+            plan = self.plan(
+                Quantile(column, listed_quantiles(q), grain=grain), share=share, options=Options.of(method)
+            )
+            return self.answer_plan(plan, fresh=fresh)
         return self._one(Quantile(column, q, grain=grain), share, Options.of(method), fresh=fresh)
 
     def median(
@@ -277,6 +330,22 @@ class Questions(ABC, Generic[Answered]):
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
         return self._one(CountDistinct(column), share, Options.of(method), fresh=fresh)
+
+
+def binned(column: str, edges: Iterable[Number] | None, number: int | None, planner: Planner) -> Binned:
+    """Return the bins of a histogram: between listed edges, or so many equal ones within public bounds."""
+    if (edges is None) == (number is None):
+        raise InvalidRequest(
+            f"histogram({column!r}) needs bins: write edges=[0, 10, 20], or bins=10 for ten of equal width "
+            "within the column's public bounds."
+        )
+    if edges is not None:
+        return bins(column, edges)
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
+        raise InvalidRequest(f"bins={told(number)} is not a number of bins. Write bins=10, or edges=[0, 10].")
+    low, high = column_range(column, planner.schema, planner.bounds)
+    width = (high - low) / int(number)
+    return bins(column, (low + place * width for place in range(int(number) + 1)))
 
 
 def _refuse_queries(**reserved: object) -> None:

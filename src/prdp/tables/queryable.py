@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from prdp.declare.columns import Number
-from prdp.declare.exact import Exact, spelled
-from prdp.declare.groups import OTHER, GroupKey, bins, read_grouping
+from prdp.declare.exact import Exact, exact_share, spelled
+from prdp.declare.groups import OTHER, GroupKey, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, KeySearch, read_keys
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
@@ -35,7 +36,7 @@ from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.arguments import common_source, untraced_reason
 from prdp.tables.groups import Groups
-from prdp.tables.query_methods import Questions
+from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
     from prdp.sql.catalog import Catalog
@@ -399,7 +400,12 @@ class Queried(KeyQuestions, Questions[Release]):
     def filtered(self, condition: Node) -> Self:
         """Return those rows alone for which a condition holds that is checked against the schema."""
 
-    def group_by(self, *columns: str | GroupKey | Node, keys: object = None, other: bool = False) -> Groups:
+    def group_by(
+        self,
+        *columns: str | GroupKey | Node | Sequence[str | GroupKey | Node],
+        keys: object = None,
+        other: bool = False,
+    ) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
         The groups are disjoint, so each is answered with the whole share. Where a record is an owner of
@@ -415,7 +421,8 @@ class Queried(KeyQuestions, Questions[Release]):
         (['[0, 40)', '[40, 80]'], Fraction(3, 4))
 
         Args:
-            columns: Column names, expressions such as ``"CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END"``,
+            columns: Column names, or a list of them; expressions such as
+                ``"CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END"``,
                 ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
                 each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
@@ -423,23 +430,58 @@ class Queried(KeyQuestions, Questions[Release]):
                 ``find_keys`` found will do as well.
             other: Whether there is one more group, of all records that have none of the listed keys.
         """
+        by = _listed(columns)
         self._refuse_shared(keys, "keys=")
         if isinstance(keys, ReleaseTable):
-            keys = _keys_of(keys, columns, other=other)
+            keys = _keys_of(keys, by, other=other)
         planner = self.planner
-        planner.refuse_elsewhere(*columns)
-        return Groups(self, read_grouping(columns, keys, planner.schema, other=other), self._reader)
+        planner.refuse_elsewhere(*by)
+        return Groups(self, read_grouping(by, keys, planner.schema, other=other), self._reader)
+
+    def value_counts(
+        self, column: str | GroupKey, *, share: Exact, keys: object = None, fresh: bool = False, **search: Any
+    ) -> ReleaseTable:
+        """Count the records of each value of a column: half of the share finds the values, half counts them.
+
+        Rare values are missing by design. Where the values are public, ``keys`` lists them, and the whole
+        share counts them.
+
+        >>> import numpy
+        >>> import prdp
+        >>> staff = prdp.open({"job": numpy.array(["chef"] * 900 + ["clerk"] * 500)}, policy=1)
+        >>> staff.value_counts("job", share=0.5, pattern="[a-z]{3,6}").top(2).keys, staff.left
+        ((('chef',), ('clerk',)), Fraction(1, 2))
+
+        Args:
+            column: The column.
+            share: The part of every record's budget to use.
+            keys: The values, where they are public: as in ``group_by``.
+            fresh: Pay for a new answer although this question has been answered before.
+            search: What is known of the values: ``pattern=``, ``between=`` and others of ``find_keys``.
+        """
+        if keys is not None:
+            if search:
+                raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
+            return self.group_by(column, keys=keys).count(share=share, fresh=fresh)
+        each = exact_share(share) / 2
+        found = self.find_keys(column, share=each, fresh=fresh, **search)
+        if not found.keys:
+            return replace(found, question="count", asked=("count",), releases=())
+        return self.group_by(column, keys=found).count(share=each, fresh=fresh)
 
     def histogram(
         self,
         column: str,
         *,
-        edges: Iterable[Number],
+        edges: Iterable[Number] | None = None,
+        bins: int | None = None,
         share: Exact,
         method: Chosen = "clip",
         fresh: bool = False,
     ) -> ReleaseTable:
         """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
+
+        ``edges`` lists the bins' ends; ``bins=10`` divides the column's public bounds into ten equal ones.
 
         >>> import numpy
         >>> import prdp
@@ -447,7 +489,8 @@ class Queried(KeyQuestions, Questions[Release]):
         >>> len(accounts.histogram("age", edges=[0, 20, 40, 60, 80], share="1/4"))
         4
         """
-        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+        by = binned(column, edges, bins, self.planner)
+        return self.group_by(by).count(share=share, method=method, fresh=fresh)
 
     def sql(
         self,
@@ -550,12 +593,16 @@ class Queried(KeyQuestions, Questions[Release]):
 
     def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)
-        if len(plan.labels) > 1:
-            raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def _answered(self, plan: Plan, *, fresh: bool) -> Released:
         return answer(self.ledger, plan, self._reader, fresh=fresh)
+
+
+def _listed(columns: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the columns to group by, which may be given as one list."""
+    alone = len(columns) == 1 and isinstance(columns[0], list | tuple)
+    return tuple(columns[0]) if alone else tuple(columns)
 
 
 def _keys_of(found: ReleaseTable, columns: Sequence[object], *, other: bool) -> list[Key]:

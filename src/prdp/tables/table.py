@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 def open(  # noqa: A001  (prdp.open is what users call it)
     source: object = None,
     *,
-    policy: Policy | str,
+    policy: Policy | Exact,
     engine: Engine | str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -88,14 +88,15 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         source: A path, a glob or a list of files (Parquet, CSV, JSON lines, Arrow), a DuckDB or SQLite file,
             a Delta or Iceberg folder, a DuckDB relation, an Arrow table or data set, a pandas or Polars
             frame, a dict of NumPy arrays, or the address of a database: docs/sources.md.
-        policy: The public budget of a record as a function of its content: SQL over its columns, or a
-            ``Policy``, which also says ``at_most`` and ``at_least``.
+        policy: The public budget of a record as a function of its content: SQL over its columns, a number
+            where all records have the same, or a ``Policy``, which also says ``at_most`` and ``at_least``.
         engine: Who reads the records: ``"duckdb"``, ``"polars"``, ``"postgres"``, ``"spark"`` or
             ``"clickhouse"``; by default whoever the source calls for. Or, in place of a source, an engine of
             your own, which must pass ``prdp.testing.engine_contract``: the guarantee depends on it.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        grain: For columns that are added up, what their values are rounded to: ``"0.01"`` for cents. By
+            default a fine step that follows from the bounds.
         types: For CSV and JSON lines, or for text columns of a frame, SQL types by column.
         table: For a database, the table's name in it: ``"accounts"``.
         protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a

@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.computed import grain_of
+from prdp.declare.computed import default_step, grain_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts
 from prdp.schema import ColumnType, Kind
@@ -95,7 +96,15 @@ def grains_of(facts: Facts) -> dict[str, str]:
         for name, kind in facts.schema.items()
         if kind.kind is Kind.NUMBER and not kind.integer
     }
-    return {name: str(grain) for name, grain in found.items() if grain is not None}
+    known = {name: grain for name, grain in found.items() if grain is not None}
+    return {name: str(grain) for name, grain in known.items() if _kept(name, grain, facts)}
+
+
+def _kept(name: str, grain: Fraction, facts: Facts) -> bool:
+    """Say whether a grain is used: a decimal's scale is not where the bounds hold too many of it."""
+    rows = facts.owners.most_rows if facts.owners is not None else 1
+    undeclared = name in facts.bounds and name not in facts.grain
+    return not undeclared or default_step(grain, *facts.bounds[name], rows) == grain
 
 
 def _numbers(text: str, written: str) -> tuple[list[float], int]:

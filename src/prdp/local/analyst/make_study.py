@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any, cast
@@ -131,7 +132,7 @@ COUNTED: Mapping[str, Mapping[str, Any]] = {
 def study(
     query: Asked,
     *,
-    policy: Policy | str,
+    policy: Policy | Exact,
     share: Exact,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
     grain: Mapping[str, Exact] | None = None,
@@ -202,11 +203,13 @@ def study(
     )
 
 
-def _with_range(policy: Policy | str, bounds: Mapping[str, tuple[Number, Number]]) -> Policy:
+def _with_range(policy: Policy | Exact, bounds: Mapping[str, tuple[Number, Number]]) -> Policy:
     """Return a policy with both ends of its range: its own, or those that the bounds allow."""
+    if isinstance(policy, Real | Decimal) and not isinstance(policy, bool):
+        return Policy.constant(policy)
     read = Policy(policy) if isinstance(policy, str) else policy
     if not isinstance(read, Policy) or (read.at_least is not None and read.at_most is not None):
-        return read  # what is no policy is refused by the study
+        return read  # type: ignore[return-value]  # what is no policy is refused by the study
     ends = {
         column: (exact(low, f"bounds[{column!r}]"), exact(high, f"bounds[{column!r}]"))
         for column, (low, high) in bounds.items()
