@@ -21,7 +21,7 @@ from prdp.mechanisms.framework import (
 )
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
-from prdp.noise.sampling import flips, keep_bounds
+from prdp.noise.totals import flips, keep_bounds
 from prdp.plan.reads import KeyRead
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.universe import (

@@ -98,7 +98,7 @@ def rows_in_none_and_apart(answers: list[tuple[str, Region, frozenset[int]]]) ->
     """Hold that no row is in two answers with regions apart; return how many pairs were apart."""
     apart = 0
     for (one, region, rows), (two, other, others) in combinations(answers, 2):
-        if not region.meets(other):
+        if not meets(region, other):
             apart += 1
             assert not rows & others, (one, two)
     for text, region, rows in answers:

@@ -15,10 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from prdp.cells.cell_columns import magnitudes
 from prdp.cells.interval_columns import Boxes, Intervals, Marks, bound_each
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Ratios, Span
+from prdp.cells.summary import Ratios, Span, magnitudes
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import Interval
 from prdp.expressions.nodes import Case, Node, columns, walk

@@ -16,7 +16,7 @@ from prdp.cli.formats import key_in_words
 from prdp.cli.messages import plain, write
 from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
-from prdp.declare.computed import grain_of
+from prdp.declare.columns import grain_of
 from prdp.declare.key_search import PRIVATE
 from prdp.engines.sources.csv import parted_otherwise
 from prdp.errors import PrdpError, shown_part

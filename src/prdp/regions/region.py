@@ -292,10 +292,6 @@ class Region:
             for column in mine
         )
 
-    def meets(self, other: Region) -> bool:
-        """Say whether two regions have a content in common."""
-        return any(one.meet(two) is not None for one in self.boxes for two in other.boxes)
-
 
 EVERYBODY = Region((Box(),))
 NOBODY = Region(())

@@ -9,10 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from prdp.cells.cell_columns import magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
-from prdp.declare.computed import read_column
+from prdp.cells.summary import Summary, magnitude_key
+from prdp.declare.columns import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.units import Owners
 from prdp.engines.engine import Engine

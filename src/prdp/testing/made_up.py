@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.computed import grain_of
+from prdp.declare.columns import grain_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts
 from prdp.schema import ColumnType, Kind

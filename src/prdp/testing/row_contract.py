@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from prdp.cells.measure import Measure
-from prdp.declare.computed import column_of, read_column
+from prdp.declare.columns import column_of, read_column
 from prdp.declare.groups import read_grouping
 from prdp.engines.engine import Engine
 from prdp.expressions.tokens import is_writable

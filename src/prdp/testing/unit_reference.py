@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.cells.cell_columns import Cell, magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.cells.units import Caps, Fold
-from prdp.declare.computed import column_of
+from prdp.declare.columns import column_of
 from prdp.declare.units import JoinedTables
 from prdp.expressions.evaluate import evaluate
 from prdp.plan.reads import OwnerRead

@@ -8,9 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import kept
-from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.cells.summary import CellColumns, KeySummary, Summary, key_edges
 from prdp.engines.duckdb.column_types import column_sql, has_nan
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import (
