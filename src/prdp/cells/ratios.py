@@ -1,4 +1,4 @@
-"""The ratios of a value to its record's budget that the policy and the public bounds allow.
+"""The ratios of a value to its record's budget, and the least budgets, that policy and public bounds allow.
 
 Found by interval arithmetic over the bounds; no record takes part. Only prunes clipping points; privacy never
 depends on it.

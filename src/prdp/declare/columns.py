@@ -1,4 +1,4 @@
-"""Read a caller's declarations exactly, and check them against the table's columns."""
+"""Read a caller's declarations of columns, computed ones too, and check them against the table's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find where a policy gives no valid budget: regions of one column, or an example among several."""
+"""Find where a policy gives no valid budget: unknown values, ranges of a column, an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the sum of many independent coins or noises at once; the law is that of drawing each one."""
+"""Draw many independent coins, or the sum of many coins or noises, at once; the law is that of each one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queries of tables: one class each, with its rows of the table of methods."""
+"""The queries of tables: one class each, with its rows of the table of methods, and one public function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of contents: unions of boxes, each of which says for some columns what they hold."""
+"""Sets of contents: points of a column, boxes, unions of boxes; written as JSON and in words."""
 
 from __future__ import annotations
 
