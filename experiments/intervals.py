@@ -29,9 +29,8 @@ import numpy as np
 import pyarrow.parquet
 
 import prdp
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import Column
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellColumns, Summary
 from prdp.cli.demo import POLICY, made_up_accounts
 from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.plan.queries import Count, Sum

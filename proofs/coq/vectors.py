@@ -18,8 +18,7 @@ import numpy as np
 
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
-from prdp.cells.cell_columns import Cell, CellColumns, CellKey
-from prdp.cells.summary import Ratios, Summary
+from prdp.cells.summary import Cell, CellColumns, CellKey, Ratios, Summary
 from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordLadder, Tuning
 from prdp.mechanisms.clip import BothReaching, Clip
 from prdp.mechanisms.following import Following

@@ -1,4 +1,4 @@
-"""The public geometric grid that budgets are rounded down to."""
+"""Geometric grids with integer edges, and the public grid that budgets are rounded down to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy of one column as a picture: its curve, the octaves of budgets, and where clipping began."""
+"""Pictures of policies and accounts, in one style; matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.cells.cell_columns import NO_VALUE, Cell, CellColumns, CellKey, magnitude_key
 from prdp.cells.columns import exact_column
-from prdp.cells.summary import Summary
+from prdp.cells.summary import NO_VALUE, Cell, CellColumns, CellKey, Summary, magnitude_key
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import Points, RecordLadder
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 import prdp.cells.columns
 import prdp.cells.groups
-from prdp.cells.cell_columns import Cell, CellColumns, CellKey
 from prdp.cells.columns import numbered
 from prdp.cells.groups import GroupRows, SummaryGroups, joined, totals_by
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, CellColumns, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import Points, RecordLadder
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from prdp.cells.cell_columns import CellKey
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellKey, Summary
 from prdp.engines.duckdb.engine import open_source
 from prdp.mechanisms.following import PairedPoints
 from prdp.plan.reads import CellRead

@@ -9,10 +9,9 @@ import pyarrow
 import pytest
 
 import prdp
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
-from prdp.cells.summary import Ratios, Summary
+from prdp.cells.summary import CellColumns, Ratios, Summary
 from prdp.mechanisms._threshold import Points
 from prdp.plan.reads import CellRead
 

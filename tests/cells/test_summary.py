@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.cells.cell_columns import Cell, CellKey, magnitude_key, magnitudes
-from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key, magnitudes
 from prdp.expressions.parse import parse
 from prdp.levels import Levels
 from prdp.plan.reads import CellRead

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow
 import pytest
 
-from prdp.declare.computed import column_of, read_column
+from prdp.declare.columns import column_of, read_column
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.spark.engine import open_source
 from prdp.engines.sql_engine import SqlEngine

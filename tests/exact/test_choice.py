@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.cells.cell_columns import CellKey
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellKey, Summary
 from prdp.mechanisms.choice import Choice
 from prdp.noise.choice import ExponentialChoice, uniform_below
 from prdp.noise.exponential import exp_bounds

@@ -26,7 +26,7 @@ from prdp.mechanisms.framework import (
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.exponential import exp_bounds
 from prdp.noise.laws import Gated, Law
-from prdp.noise.sampling import flips, keep_bounds
+from prdp.noise.totals import flips, keep_bounds
 from prdp.plan.reads import KeyRead
 from prdp.release.raw_answer import Answer
 from prdp.testing.mechanism_contract import Twin

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from prdp.cells.cell_columns import Cell, magnitude_key
 from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.engines.duckdb.engine import open_source
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prdp.declare.computed import derived_grain
+from prdp.declare.columns import derived_grain
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.check import check, checked_kind

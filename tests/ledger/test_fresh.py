@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -41,6 +42,13 @@ class Drawing:
     region = None
     edition = ""
     on_interrupt = "the charge stands"
+    reads: ClassVar[dict[object, object]] = {}
+
+    def hint(self, ledger: Ledger) -> None:
+        """Start from nothing."""
+
+    def hinted(self, hint: str | None) -> Drawing:  # noqa: ARG002
+        return self
 
     def standing(self, ledger: Ledger) -> Released | None:
         return ledger.standing(self.text, self.share)

@@ -8,8 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from prdp.cells.cell_columns import Cell, magnitude_key, magnitudes
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key, magnitudes
 from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import ranges_between
 from prdp.mechanisms._threshold import PointFinder, Tuning

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import prdp
-from prdp.cells.cell_columns import Cell
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse

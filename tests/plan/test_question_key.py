@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.plan.question_key import column_text, facts_of, in_words, question_text, without_token
+from prdp.expressions.nodes import Column, canonical
+from prdp.plan.question_key import facts_of, in_words, question_text, without_token
 
 COUNT = {"query": "count", "method": "clip", "share": "1/4"}
 MINE = {
@@ -110,7 +111,7 @@ def test_different_columns_are_different_texts(one: list[str], other: list[str])
 
 @given(one=name.filter(bool), other=name.filter(bool))
 def test_different_columns_are_added_up_under_different_texts(one: str, other: str) -> None:
-    texts = [asked({"query": "sum", "of": column_text(column)}) for column in (one, other)]
+    texts = [asked({"query": "sum", "of": canonical(Column(column))}) for column in (one, other)]
     assert (texts[0] == texts[1]) is (one == other)
 
 

@@ -17,7 +17,7 @@ from prdp.regions import max_overlap as depth_module
 from prdp.regions.max_overlap import MOST_COMPARED, MOST_WORK, overlapping, spent_in
 from prdp.regions.query_region import filter_region
 from prdp.regions.region import EVERYBODY, NOBODY, WHOLE, Box, PointSet, Region, double_at, union
-from tests.regions.worlds import FIXED, SCHEMA, condition, every_record, holds, is_true, read, records
+from tests.regions.worlds import FIXED, SCHEMA, condition, every_record, holds, is_true, meets, read, records
 
 Charges = list[tuple[Region, Fraction]]
 
@@ -41,8 +41,8 @@ def deepest(region: Region, charges: Charges, side: int, names: str) -> Fraction
     found = Fraction(0)
     for place in product(range(side), repeat=len(names)):
         here = box(**{name: (at, at) for name, at in zip(names, place, strict=True)})
-        if here.meets(region):
-            found = max(found, sum((share for other, share in charges if other.meets(here)), Fraction(0)))
+        if meets(here, region):
+            found = max(found, sum((share for other, share in charges if meets(other, here)), Fraction(0)))
     return found
 
 
@@ -97,7 +97,7 @@ def test_regions_that_meet_are_never_taken_for_apart() -> None:
     apart = 0
     for case in range(2_000):
         one, two = (filter_region(read(condition(random, 1 + case % 4)), SCHEMA, FIXED) for _ in range(2))
-        assert not (one.is_beside(two) and one.meets(two))
+        assert not (one.is_beside(two) and meets(one, two))
         apart += one.is_beside(two)
     assert apart > 50
     null, above = (filter_region(read(text), SCHEMA, FIXED) for text in ("a IS NULL", "a > 3 OR a IS NULL"))

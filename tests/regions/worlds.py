@@ -127,6 +127,11 @@ def holds(region: Region, record: Record) -> bool:
     return any(all(is_in(points, record[column]) for column, points in box.sides) for box in region.boxes)
 
 
+def meets(one: Region, other: Region) -> bool:
+    """Say whether two regions have a content in common."""
+    return any(mine.meet(yours) is not None for mine in one.boxes for yours in other.boxes)
+
+
 def is_true(node: Node, record: Record) -> bool:
     return evaluate(node, record) is True
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
 
-from prdp.cells.cell_columns import Cell, magnitude_key
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms.choice import Choice

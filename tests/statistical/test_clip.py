@@ -12,8 +12,7 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp
 
 import prdp
-from prdp.cells.cell_columns import Cell, CellKey
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
 from prdp.mechanisms.clip import Clip

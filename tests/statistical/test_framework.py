@@ -7,11 +7,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.stats import kstest
 
-from prdp.cells.cell_columns import Cell, CellKey
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms.framework import LaplaceCount, PaperFramework
-from prdp.noise.sampling import flips, keep_bounds
+from prdp.noise.totals import flips, keep_bounds
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
 

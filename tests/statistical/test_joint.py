@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from prdp.cells.cell_columns import Cell, CellKey
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.cells.units import Caps, OwnerGroups
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import POOR, PointFinder

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from prdp.cells.cell_columns import Cell, CellKey
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.levels import Levels
 from prdp.mechanisms.partition import PaperPartition, count_influences
 from prdp.testing import Seeded

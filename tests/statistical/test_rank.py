@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from prdp.cells.cell_columns import Cell, magnitude_key
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.mechanisms.rank import Rank
 from prdp.noise.spread import one_sided
 from prdp.testing import Seeded

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from prdp.cells.measure import Measure
-from prdp.declare.computed import read_column
+from prdp.declare.columns import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.engines.engine import Engine
 from prdp.errors import PrdpError

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.declare.computed import derived_grain
+from prdp.declare.columns import derived_grain
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.cells.cell_columns import Cell, magnitude_key
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip

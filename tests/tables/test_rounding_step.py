@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
-from prdp.declare.computed import MOST_STEPS, default_step
+from prdp.declare.columns import MOST_STEPS, default_step
 from prdp.errors import InvalidRequest
 from prdp.testing.truth import truths
 

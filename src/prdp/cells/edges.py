@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import exact_column
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellColumns, Summary
 from prdp.levels import Levels
 
 Integers = NDArray[np.int64]

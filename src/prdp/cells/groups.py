@@ -16,7 +16,6 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import (
     AT_ONCE,
     Column,
@@ -32,7 +31,7 @@ from prdp.cells.columns import (
     side_by_side,
     widest,
 )
-from prdp.cells.summary import Ratios, Summary
+from prdp.cells.summary import CellColumns, Ratios, Summary
 from prdp.levels import Levels
 
 _BEYOND = 1 << 63
@@ -431,7 +430,7 @@ class SummaryGroups(Sequence[Summary]):
         """Return, for each group, what the weights of its records add up to; each kind has one weight.
 
         >>> from fractions import Fraction
-        >>> from prdp.cells.cell_columns import Cell, CellKey
+        >>> from prdp.cells.summary import Cell, CellKey
         >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
         >>> groups = SummaryGroups.of([Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])])
         >>> groups.weighed(groups.kinds.quanta).tolist()

@@ -13,12 +13,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.expressions.evaluate import evaluate
 from prdp.expressions.functions import NUMBER_FUNCTIONS
 from prdp.expressions.interval_rules import EMPTY, UNBOUNDED, Interval, call
-from prdp.expressions.intervals import DAYS, LIMITS, may_be_number, outcome
+from prdp.expressions.intervals import DAYS, LIMITS, column_limit, may_be_number, outcome
 from prdp.expressions.nodes import (
-    MIRRORED,
     OPPOSITE,
     Among,
     And,
@@ -38,7 +36,6 @@ from prdp.expressions.nodes import (
     Null,
     Number,
     Or,
-    columns,
 )
 
 Doubles = NDArray[np.float64]
@@ -237,16 +234,16 @@ def _truth(condition: Node, boxes: Boxes, number: int) -> tuple[Marks, Marks]:  
         case And() | Or():
             parts = [_truth(part, boxes, number) for part in condition.parts]
             every, some = np.logical_and.reduce, np.logical_or.reduce
-            joined = (every, some) if isinstance(condition, And) else (some, every)
+            joined = (every, some) if condition.every else (some, every)
             return joined[0]([true for true, _ in parts]), joined[1]([false for _, false in parts])
         case Compare() if may_be_number(condition.left) and may_be_number(condition.right):
             left, right = (_values(side, boxes, number) for side in (condition.left, condition.right))
             filled = left.filled & right.filled
             true, false = (_can_hold(op, left, right) for op in (condition.op, OPPOSITE[condition.op]))
             return filled & true, filled & false
-        case Among() if all(isinstance(item, Number) for item in condition.items):
+        case Among() if len(condition.numbers) == len(condition.items):
             operand = _values(condition.operand, boxes, number)
-            listed = [item.value for item in condition.items if isinstance(item, Number)]
+            listed = condition.numbers
             true = np.logical_or.reduce([(operand.low <= one) & (one <= operand.high) for one in listed])
             point = (operand.low == operand.high) & np.isin(operand.low, listed)
             return true, operand.filled & ~point
@@ -278,7 +275,7 @@ def _narrowed(condition: Node, boxes: Boxes, number: int, *, holds: bool) -> tup
         case Not():
             return _narrowed(condition.operand, boxes, number, holds=not holds)
         case And() | Or():
-            every = isinstance(condition, And) is holds
+            every = condition.every is holds
             join = _narrowed_by_all if every else _narrowed_by_some
             return join(condition.parts, boxes, number, holds=holds)
         case IsTrue() if holds:
@@ -288,13 +285,10 @@ def _narrowed(condition: Node, boxes: Boxes, number: int, *, holds: bool) -> tup
         case IsNull(operand=Column() as column) if holds:
             return {**boxes, column.name: Intervals.all(EMPTY, number)}, everywhere
         case Compare():
-            op = condition.op if holds else OPPOSITE[condition.op]
-            return _narrowed_by_comparison(op, condition.left, condition.right, boxes, number)
-        case Among(operand=Column() as column) if holds:
-            points = [item.value for item in condition.items if isinstance(item, Number)]
-            if points:
-                inside = Intervals.all(Interval(min(points), max(points)), number)
-                return _met(boxes, column.name, inside, number)
+            return _narrowed_by_comparison(condition, boxes, number, holds=holds)
+        case Among(operand=Column() as column) if holds and condition.numbers:
+            inside = Interval(min(condition.numbers), max(condition.numbers))
+            return _met(boxes, column.name, Intervals.all(inside, number), number)
     return boxes, everywhere
 
 
@@ -333,26 +327,22 @@ def _narrowed_by_some(
     return joined, np.logical_or.reduce([filled for _, filled in ways])
 
 
-def _narrowed_by_comparison(
-    op: CompareOp, left: Node, right: Node, boxes: Boxes, number: int
-) -> tuple[Boxes, Marks]:
+def _narrowed_by_comparison(node: Compare, boxes: Boxes, number: int, *, holds: bool) -> tuple[Boxes, Marks]:
     everywhere = np.ones(number, dtype=bool)
-    if isinstance(right, Column) and not isinstance(left, Column):
-        op, left, right = MIRRORED[op], right, left
-    if not isinstance(left, Column) or columns(right):
+    found = column_limit(node)
+    if found is None:
         return boxes, everywhere
-    limit = evaluate(right, {})
+    name, op, limit = found
     if limit is None:
         return boxes, ~everywhere
-    if isinstance(limit, bool) or not isinstance(limit, float):
-        return boxes, everywhere
+    op = op if holds else OPPOSITE[op]
     if op != "<>":
-        return _met(boxes, left.name, Intervals.all(LIMITS[op](limit, UNBOUNDED), number), number)
-    known = boxes.get(left.name) or Intervals.all(UNBOUNDED, number)
+        return _met(boxes, name, Intervals.all(LIMITS[op](limit, UNBOUNDED), number), number)
+    known = boxes.get(name) or Intervals.all(UNBOUNDED, number)
     starts, ends = known.low == limit, known.high == limit
     above, below = np.nextafter(limit, np.inf), np.nextafter(limit, -np.inf)
     without = Intervals(np.where(starts, above, known.low), np.where(ends & ~starts, below, known.high))
-    return _met(boxes, left.name, without, number)
+    return _met(boxes, name, without, number)
 
 
 def _met(boxes: Boxes, name: str, allowed: Intervals, number: int) -> tuple[Boxes, Marks]:

@@ -1,4 +1,4 @@
-"""The ratios of a value to its record's budget that the policy and the public bounds allow.
+"""The ratios of a value to its record's budget, and the least budgets, that policy and public bounds allow.
 
 Found by interval arithmetic over the bounds; no record takes part. Only prunes clipping points; privacy never
 depends on it.
@@ -15,10 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from prdp.cells.cell_columns import magnitudes
 from prdp.cells.interval_columns import Boxes, Intervals, Marks, bound_each
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Ratios, Span
+from prdp.cells.summary import Ratios, Span, magnitudes
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import Interval
 from prdp.expressions.nodes import Case, Node, columns, walk

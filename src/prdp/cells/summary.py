@@ -6,29 +6,279 @@ values, and its budget is at most what any of them is owed; the proofs use these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import Cell, CellColumns
 from prdp.cells.columns import (
     Column,
     Places,
     exact_column,
     kept,
+    over,
     plus,
     product,
+    runs,
     same,
     shifted,
     squared,
     total,
     totals_at,
+    totals_from,
 )
-from prdp.levels import Levels, quarter_octaves
+from prdp.levels import PER_OCTAVE, Levels, largest_until, quarter_octaves, smallest_from, step_ends
+
+
+class CellKey(NamedTuple):
+    """The budget level and magnitude that the records of a cell have in common: public by construction.
+
+    Attributes:
+        quanta: The cell's budget in quanta, at most the budget of each of its records.
+        low: The smallest absolute value that the cell can hold, in steps.
+        high: The largest one.
+        sign: -1, 0 or 1.
+        missing: Whether the records have no value; they add nothing, as if it were 0.
+    """
+
+    quanta: int
+    low: int
+    high: int
+    sign: int
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell's records, counted and added up exactly; its repr shows no number of theirs.
+
+    >>> Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+    Cell(key=CellKey(quanta=100, low=4, high=5, sign=1, missing=False))
+    """
+
+    key: CellKey
+    count: int = field(repr=False)
+    total: int = field(repr=False)
+    squares: int = field(default=0, repr=False)
+
+    def clipped(self, cap: int) -> int:
+        """Return the records' total when none may count for more than ``cap`` steps.
+
+        Where the cell's upper end is within the cap the total is exact; else each record counts for
+        the cap or the cell's lower end, whichever is less.
+
+        >>> cell = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
+        >>> cell.clipped(10), cell.clipped(2)  # the total; then 2 for each of the three
+        (13, 6)
+        """
+        if self.key.high <= cap:
+            return self.total
+        return self.key.sign * self.count * min(self.key.low, cap)
+
+
+@lru_cache(maxsize=1 << 16)
+def magnitude_key(quanta: int, code: int | None, largest: int, per_octave: int = PER_OCTAVE) -> CellKey:
+    """Return the key of an engine's magnitude code.
+
+    None is a record without a value and 0 one with the value zero; ±(m + 2) is a value of that sign
+    whose magnitude step is m, from -1 on: the slack puts the value 1 below the first edge.
+
+    >>> magnitude_key(100, 0, 50), magnitude_key(100, None, 50).missing
+    (CellKey(quanta=100, low=0, high=0, sign=0, missing=False), True)
+    >>> magnitude_key(100, -(24 + 2), 50)  # step 24: from 2^3 on, and below 2^(25/8) = 8.7
+    CellKey(quanta=100, low=8, high=8, sign=-1, missing=False)
+    """
+    if not code:
+        return CellKey(quanta, 0, 0, 0, missing=code is None)
+    step = abs(code) - 2
+    high = min(largest_until(step + 1, per_octave), largest)
+    return CellKey(quanta, smallest_from(step, per_octave), high, 1 if code > 0 else -1)
+
+
+@lru_cache(maxsize=16)
+def magnitudes(low: int, high: int, per_octave: int = PER_OCTAVE) -> tuple[tuple[int, int, int], ...]:
+    """Return every magnitude code between two values, with the least and the greatest value it can have.
+
+    >>> [(least, most) for _, least, most in magnitudes(0, 4, per_octave=1)]  # an edge may be on either side
+    [(0, 0), (1, 1), (1, 2), (2, 4), (4, 4)]
+    """
+    found = [(0, 0, 0)] if low <= 0 <= high else []
+    for sign, least, most in ((1, max(low, 1), high), (-1, max(-high, 1), -low)):
+        for code, (smallest, largest) in enumerate(step_ends(most, per_octave), start=1):
+            first, last = max(smallest, least), min(largest, most)
+            if first <= last:
+                found.append((code, first, last) if sign > 0 else (-code, -last, -first))
+    return tuple(found)
+
+
+NO_VALUE = -(1 << 15)
+"""The magnitude code of records without a value, below all others; where columns hold no NULL."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellColumns:
+    """Cells, one a row: the columns of a ``CellKey`` and of a ``Cell``; its repr shows no number of theirs.
+
+    Two are equal where they hold the same cells; there is no hash.
+    """
+
+    quanta: Column = field(repr=False)
+    low: Column = field(repr=False)
+    high: Column = field(repr=False)
+    sign: Column = field(repr=False)
+    missing: NDArray[np.bool_] = field(repr=False)
+    count: Column = field(repr=False)
+    total: Column = field(repr=False)
+    squares: Column = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            kept(column)
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell]) -> CellColumns:
+        """Add up cells that share a key."""
+        rows = [(*cell.key, cell.count, cell.total, cell.squares) for cell in cells]
+        columns = list(zip(*rows, strict=True)) or [()] * 8
+        quanta, low, high, sign, missing, *sums = map(exact_column, columns)
+        return cls(quanta, low, high, sign, missing.astype(bool), *sums).added_up()
+
+    @classmethod
+    def counting(cls, quanta: Column, count: Column) -> CellColumns:
+        """Return the cells of records that count 1 each, by their budgets."""
+        ones, zeros = np.ones(len(quanta), dtype=np.int64), np.zeros(len(quanta), dtype=np.int64)
+        return cls(quanta, ones, ones, ones, zeros.astype(bool), count, count, zeros)
+
+    @classmethod
+    def coded(
+        cls,
+        quanta: Column,
+        code: Column,
+        sums: Sequence[Column],
+        *,
+        largest: int,
+        per_octave: int,
+    ) -> CellColumns:
+        """Return the rows of an engine, in its order: a magnitude's code stands for ends and sign.
+
+        Args:
+            quanta: Each row's budget.
+            code: Its magnitude, as ``magnitude_key`` reads it; ``NO_VALUE`` for records without a value.
+            sums: Its count, its total and, where they were added up, its squares.
+            largest: The greatest absolute value that the public bounds allow.
+            per_octave: How finely magnitudes are cut.
+        """
+        codes, which = np.unique(code, return_inverse=True)
+        known = (None if each == NO_VALUE else each for each in codes.tolist())
+        keys = [magnitude_key(0, each, largest, per_octave) for each in known]
+        _, low, high, sign, missing = map(exact_column, zip(*keys, strict=True)) if keys else [code] * 5
+        squares = sums[2] if len(sums) > 2 else np.zeros(len(code), dtype=np.int64)
+        ends = (low[which], high[which], sign[which], missing.astype(bool)[which])
+        return cls(quanta, *ends, sums[0], sums[1], squares)
+
+    @classmethod
+    def together(cls, several: Sequence[CellColumns]) -> CellColumns:
+        """Return all cells of several tables, those that share a key added up."""
+        return cls(*map(np.concatenate, zip(*(each.columns for each in several), strict=True))).added_up()
+
+    def __len__(self) -> int:
+        return len(self.quanta)
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Yield the cells one by one, for references and tests; mechanisms use the columns."""
+        for *key, count, added, squares in zip(*(column.tolist() for column in self.columns), strict=True):
+            yield Cell(CellKey(*key), count, added, squares)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CellColumns) and same(self.columns, other.columns)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        """The columns of a ``CellKey``."""
+        return self.quanta, self.low, self.high, self.sign, self.missing
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns, in the order of the fields."""
+        return (*self.keys, self.count, self.total, self.squares)
+
+    def added_up(self) -> CellColumns:
+        """Return the rows in ascending order of their keys, those that share a key added up."""
+        return self._added_up(())[0]
+
+    def split(self, group: Column, groups: int) -> tuple[CellColumns, ...]:
+        """Return each group's rows, added up as by ``added_up``: views of columns that they share.
+
+        Args:
+            group: Each row's group, from 0 on.
+            groups: How many groups there are.
+        """
+        cells, order = self._added_up((group,))
+        ends = np.searchsorted(order[0], np.arange(groups + 1)).tolist()
+        return tuple(cells.where(slice(first, last)) for first, last in pairwise(ends))
+
+    def _added_up(self, leading: tuple[Column, ...]) -> tuple[CellColumns, tuple[Column, ...]]:
+        """Sort by some columns and then by the keys, and add up rows that share all of them."""
+        keys = (*leading, *self.keys)
+        order = np.lexsort(keys[::-1])
+        keys = tuple(key[order] for key in keys)
+        starts = runs(keys, len(self))
+        sums = (totals_from(starts, column[order]) for column in (self.count, self.total, self.squares))
+        first = tuple(key[starts] for key in keys)
+        return CellColumns(*first[len(leading) :], *sums), first[: len(leading)]
+
+    def where(self, rows: slice | NDArray[np.bool_]) -> CellColumns:
+        """Return some of the cells."""
+        return CellColumns(*(column[rows] for column in self.columns))
+
+    def counted(self) -> CellColumns:
+        """Return the cells in which every record has the value 1."""
+        starts = runs((self.quanta,), len(self))
+        return CellColumns.counting(self.quanta[starts], totals_from(starts, self.count))
+
+    def refined(self, bits: int) -> CellColumns:
+        """Return the same values on a lattice 2^bits times as fine; without their squares."""
+        low, high, total = (shifted(column, bits) for column in (self.low, self.high, self.total))
+        none = np.zeros(len(self), dtype=np.int64)
+        return CellColumns(self.quanta, low, high, self.sign, self.missing, self.count, total, none)
+
+    def clipped(self, caps: Column) -> Column:
+        """Return each cell's total when none of its records may count for more than a cap, in steps.
+
+        Where the cell's upper end is within the cap the total is exact; else each record counts for
+        the cap or the cell's lower end, whichever is less.
+        """
+        cut = product(self.sign, product(self.count, np.minimum(self.low, caps)))
+        return np.where(self.high <= caps, self.total, cut)
+
+    def masses(self, lattice: int) -> Column:
+        """Return the budget mass of each cell's records, on a lattice of so many quanta."""
+        return product(over(self.quanta, lattice), self.count)
+
+    def by_budget(self, worth: Callable[[int], int]) -> Column:
+        """Return a whole number for each cell, worked out once for every budget, in quanta, that occurs."""
+        starts = runs((self.quanta,), len(self))
+        values = exact_column(map(worth, self.quanta[starts].tolist()))
+        return np.repeat(values, np.diff(starts, append=len(self)))
+
+    def by_magnitude(self, place: Callable[[tuple[int, int, int]], int]) -> Places:
+        """Return a place for each cell, looked up once for each low end, high end and sign that occur."""
+        ends = (self.low, self.high, self.sign)
+        order = np.lexsort(ends[::-1])
+        ends = (self.low[order], self.high[order], self.sign[order])
+        starts = runs(ends, len(self))
+        found = [place(row) for row in zip(*(column[starts].tolist() for column in ends), strict=True)]
+        places = np.empty(len(self), dtype=np.intp)
+        places[order] = np.repeat(np.array(found, dtype=np.intp), np.diff(starts, append=len(self)))
+        return places
+
 
 _HEAVIEST_KEY = 1024
 _EDGE_BITS = 90
@@ -102,7 +352,7 @@ class Summary:
     def merged(self, other: Summary) -> Summary:
         """Return the summary of both tables' records together.
 
-        >>> from prdp.cells.cell_columns import CellKey
+        >>> from prdp.cells.summary import CellKey
         >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
         >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
         >>> summary.merged(summary).records
@@ -113,7 +363,7 @@ class Summary:
     def counted(self) -> Summary:
         """Return the summary in which every record has the value 1.
 
-        >>> from prdp.cells.cell_columns import CellKey
+        >>> from prdp.cells.summary import CellKey
         >>> three = Cell(CellKey(quanta=100, low=4, high=5, sign=1), count=3, total=13)
         >>> summary = Summary.of(Levels(Fraction(1), Fraction(2)), 1, 9, [three])
         >>> summary.clipped_total(9), summary.counted().clipped_total(9)
@@ -129,7 +379,7 @@ class Summary:
     def from_budget(self, quanta: int) -> Summary:
         """Return the summary of those records alone that have at least such a budget.
 
-        >>> from prdp.cells.cell_columns import CellKey
+        >>> from prdp.cells.summary import CellKey
         >>> cells = [Cell(CellKey(quanta, 1, 1, 1), count=1, total=1) for quanta in (100, 200, 300)]
         >>> Summary.of(Levels(Fraction(1), Fraction(2)), 1, 1, cells).from_budget(200).records
         2

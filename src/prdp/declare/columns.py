@@ -1,16 +1,37 @@
-"""Read a caller's declarations exactly, and check them against the table's columns."""
+"""Read a caller's declarations of columns, computed ones too, and check them against the table's."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from prdp.declare.exact import Exact, exact, told
-from prdp.errors import Argument, InvalidRequest
-from prdp.schema import Bounds, Grains, Kind, Schema
+from prdp.errors import Argument, ExpressionError, InvalidRequest
+from prdp.expressions.check import checked_kind
+from prdp.expressions.evaluate import evaluate
+from prdp.expressions.functions import MOMENT_PARTS, FunctionName
+from prdp.expressions.nodes import (
+    Arithmetic,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Negate,
+    Node,
+    Null,
+    canonical,
+    columns,
+)
+from prdp.expressions.nodes import Number as NumberNode
+from prdp.expressions.parse import parse
+from prdp.expressions.strict import is_whole
+from prdp.schema import Bounds, ColumnType, Grains, Kind, Schema
 
 Number = Exact
 """A bound, or an edge of bins, as it may be written."""
@@ -158,3 +179,221 @@ def default_name(source: object, table: str | None = None) -> str:
     if isinstance(source, str | Path):
         return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
     return "table"
+
+
+_NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN", Kind.MOMENT: "TIMESTAMP"}
+_DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
+_NAME_LIKE = re.compile(r"[\w ]*")
+_LARGEST_POWER = 16
+WHOLE: frozenset[FunctionName] = frozenset({"floor", "ceil", "sign", "length", "date_diff", *MOMENT_PARTS})
+"""The functions that give whole numbers."""
+
+_WHOLE_TYPES = frozenset({"INTEGER", "BIGINT", "DATE"})
+"""The types that hold whole numbers, or whole days."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRead:
+    """A column as a question names it.
+
+    Attributes:
+        name: The column's name, or the canonical text of an expression.
+        expression: What is computed; None for a column of the table.
+        type: What it holds.
+    """
+
+    name: str
+    expression: Node | None
+    type: ColumnType
+
+
+def read_column(text: object, schema: Schema, what: str) -> ColumnRead:
+    """Return the column that a text names, or the expression that it says; a tree says itself.
+
+    >>> schema = {"Price": ColumnType(Kind.NUMBER, integer=True), "n": ColumnType(Kind.NUMBER, integer=True)}
+    >>> read_column("price", schema, "sum").name, read_column("price*N", schema, "sum").name
+    ('Price', 'Price * n')
+    >>> read_column("prise", schema, "sum")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: sum names the column 'prise', ... Did you mean 'Price'?
+    """
+    node = _expression(text, schema)
+    text = canonical(node) if isinstance(text, Node) else text
+    if isinstance(node, Column):
+        name = known_column(node.name, schema, what)
+        return ColumnRead(name, None, schema[name])
+    checked, kind = checked_kind(node, schema, str(text))
+    name = canonical(checked)
+    if not columns(checked) or kind is None:
+        raise InvalidRequest(f"{what}({text!r}) reads no column: it is the same for every record.")
+    if name.lower() in {column.lower() for column in schema}:
+        raise InvalidRequest(
+            f"{what}({text!r}) may be computed, or mean the column of that name. Rename the column."
+        )
+    return ColumnRead(name, checked, ColumnType(kind, native=_NATIVE[kind]))
+
+
+def mentioned(text: object, schema: Schema) -> frozenset[str]:
+    """Return the names of columns that a text or a tree reads, whether or not the table has them.
+
+    >>> sorted(mentioned("price * quantity", {}))
+    ['price', 'quantity']
+    """
+    return columns(_expression(text, schema))
+
+
+def _expression(text: object, schema: Schema) -> Node:
+    """Return the expression that a text says; a column where it is one's name, or was meant to be one."""
+    if isinstance(text, Node):
+        return text
+    if not isinstance(text, str) or any(name.lower() == text.lower() for name in schema):
+        return Column(text if isinstance(text, str) else repr(text))
+    try:
+        return parse(text)
+    except ExpressionError:
+        if _NAME_LIKE.fullmatch(text):
+            return Column(text)
+        raise
+
+
+def computed_type(node: Node, schema: Schema) -> ColumnType:
+    """Return what a checked expression gives."""
+    _, kind = checked_kind(node, schema, "")
+    return ColumnType(kind or Kind.NUMBER, native=_NATIVE[kind or Kind.NUMBER])
+
+
+def column_of(record: Mapping[str, Any], column: str, expression: Node | None) -> Any:
+    """Return a record's value in a column, or what an expression gives.
+
+    >>> from prdp.expressions.parse import parse
+    >>> column_of({"a": 2, "b": 3}, "a * b", parse("a * b"))
+    6.0
+    """
+    return record[column] if expression is None else evaluate(expression, record)
+
+
+def grain_of(column: str, schema: Schema, grains: Grains) -> Fraction | None:
+    """Return the grain of a column's values: as declared, or as its type says; None where neither does.
+
+    >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)")}
+    >>> grain_of("price", cents, {}), grain_of("price", cents, {"price": Fraction(1, 2)})
+    (Fraction(1, 100), Fraction(1, 2))
+    """
+    kind = schema[column]
+    if column in grains or kind.integer:
+        return grains.get(column, Fraction(1))
+    found = _DECIMAL.fullmatch(kind.native)
+    return Fraction(1, 10 ** int(found[1])) if found else None
+
+
+MOST_STEPS = 10**14
+"""A default allows so many steps between 0 and a bound: squares of fewer than 2^47 add up exactly."""
+
+_MOST_STEPS_OF_A_UNIT = 2**62
+"""Likewise for all rows of a privacy unit together."""
+
+
+def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: int = 1) -> Fraction | None:
+    """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
+
+    It is the exact step of the type (a decimal's scale, a grain that follows) where the bounds hold at most
+    ``MOST_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
+    at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
+    The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
+    the ledger, and rounding is a function of one value, so what is proved for a declared step holds for it.
+
+    >>> [str(default_step(None, Fraction(0), Fraction(high))) for high in (1, 250, 10**6, 10**12)]
+    ['1/100000000000000', '1/100000000000', '1/100000000', '1/100']
+    >>> str(default_step(Fraction(1, 100), Fraction(0), Fraction(10**6)))
+    '1/100'
+
+    Args:
+        exact: A step of which all values are whole multiples; None where none is known.
+        low: The least value.
+        high: The greatest value.
+        rows: How many rows of one privacy unit may be added up.
+    """
+    largest, most = max(abs(low), abs(high)), max(1, min(MOST_STEPS, _MOST_STEPS_OF_A_UNIT // rows))
+    if exact is not None and largest <= most * exact:
+        return exact or Fraction(1)
+    steps = (Fraction(10) ** power for power in range(-18, 19))
+    return next((step for step in steps if largest <= most * step), None) if largest else Fraction(1)
+
+
+def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None:  # noqa: PLR0911  (one a class)
+    """Return a grain of which every value of an expression is a whole multiple; None where none follows.
+
+    0 stands for what is always 0.
+
+    >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "n": ColumnType(Kind.NUMBER)}
+    >>> str(derived_grain(parse("price * (1 - price)"), cents, {}))
+    '1/10000'
+    >>> derived_grain(parse("price / n"), cents, {}) is None
+    True
+    """
+    match node:
+        case NumberNode():
+            return abs(Fraction(repr(node.value)))
+        case Null():
+            return Fraction(0)
+        case Column():
+            return grain_of(node.name, schema, grains)
+        case Negate():
+            return derived_grain(node.operand, schema, grains)
+        case Arithmetic():
+            return _arithmetic_grain(node, schema, grains)
+        case Call():
+            return _call_grain(node, schema, grains)
+        case Cast():
+            kind = checked_kind(node.operand, schema, "")[1]
+            if node.target in _WHOLE_TYPES or (node.target == "DOUBLE" and kind is Kind.BOOLEAN):
+                return Fraction(1)
+            return derived_grain(node.operand, schema, grains) if kind is Kind.NUMBER else None
+        case Case():
+            return _common(
+                derived_grain(value, schema, grains)
+                for value in (*(then for _, then in node.branches), node.default)
+            )
+        case _:
+            return None
+
+
+def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fraction | None:
+    left, right = (derived_grain(side, schema, grains) for side in (node.left, node.right))
+    if node.op in ("+", "-", "%"):
+        return _common((left, right))
+    if left is None or right is None:
+        return None
+    if node.op == "*":
+        return left * right
+    return left / right if isinstance(node.right, NumberNode) and right else None
+
+
+def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
+    if node.name in WHOLE:
+        return Fraction(1)
+    if node.name == "round":
+        digits = [int(part.value) for part in node.args[1:] if isinstance(part, NumberNode)]
+        return Fraction(10) ** -(digits[0] if digits else 0)
+    if node.name == "nullif":
+        return derived_grain(node.args[0], schema, grains)
+    found = [derived_grain(arg, schema, grains) for arg in node.args]
+    if node.name in ("least", "greatest", "abs", "coalesce"):
+        return _common(found)
+    if node.name == "power" and isinstance(node.args[1], NumberNode) and found[0] is not None:
+        exponent = node.args[1].value
+        if is_whole(exponent) and 1 <= exponent <= _LARGEST_POWER:
+            return Fraction(found[0] ** int(exponent))
+    return None
+
+
+def _common(grains: Any) -> Fraction | None:
+    """Return the largest grain of which all are whole multiples; None where one is unknown."""
+    common = Fraction(0)
+    for grain in grains:
+        if grain is None:
+            return None
+        denominator = math.lcm(common.denominator, grain.denominator)
+        common = Fraction(math.gcd(int(common * denominator), int(grain * denominator)), denominator)
+    return common

@@ -13,8 +13,7 @@ from fractions import Fraction
 from itertools import chain, pairwise, product
 from typing import Any, Literal, get_args
 
-from prdp.declare.columns import Number
-from prdp.declare.computed import computed_type, read_column
+from prdp.declare.columns import Number, computed_type, read_column
 from prdp.declare.exact import exact, told
 from prdp.declare.keys import (
     MOST_KEYS,

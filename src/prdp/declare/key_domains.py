@@ -1,4 +1,4 @@
-"""Public domains of keys that nobody has listed: classes of equally likely keys, counted and numbered."""
+"""Public domains of keys that nobody has listed, by patterns and ranges: classes, counted and numbered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The domain of keys that a caller describes: patterns, ranges, alphabets and lists, read by public facts."""
+"""The domain of keys that a caller describes: patterns, ranges, lists, alphabets, or likely texts."""
 
 from __future__ import annotations
 

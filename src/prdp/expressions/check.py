@@ -1,4 +1,4 @@
-"""An expression fitted to a table: its columns exist, and every operation gets what it can use."""
+"""An expression fitted to a table: its columns exist, and every operation and call gets what it can use."""
 
 from __future__ import annotations
 

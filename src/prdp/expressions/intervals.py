@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from prdp.expressions.datetimes import MOST_DAYS
-from prdp.expressions.evaluate import Value, evaluate
+from prdp.expressions.evaluate import evaluate
 from prdp.expressions.functions import CASTS, NUMBER_FUNCTIONS, SIGNATURES
 from prdp.expressions.interval_rules import (
     EMPTY,
@@ -261,7 +261,7 @@ def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one re
             return _Truth(true=inner.false, false=inner.true, unknown=inner.unknown)
         case And() | Or():
             parts = [_truth(part, ranges) for part in condition.parts]
-            joined = (all, any) if isinstance(condition, And) else (any, all)
+            joined = (all, any) if condition.every else (any, all)
             return _Truth(
                 true=joined[0](part.true for part in parts),
                 false=joined[1](part.false for part in parts),
@@ -290,10 +290,10 @@ def _compared(node: Compare, ranges: Ranges) -> _Truth:
 
 
 def _listed(node: Among, ranges: Ranges) -> _Truth:
-    if not all(isinstance(item, Number) for item in node.items):
+    listed = node.numbers
+    if len(listed) < len(node.items):
         return _Truth(true=True, false=True, unknown=not _is_known(node.operand))
     operand = outcome(node.operand, ranges)
-    listed = {item.value for item in node.items if isinstance(item, Number)}
     true = any(operand.values.contains(value) for value in listed)
     false = not operand.values.empty and operand.values.point not in listed
     return _Truth(true=true, false=false, unknown=not operand.total)
@@ -322,7 +322,7 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None: 
         case Not():
             return narrowed(condition.operand, ranges, holds=not holds)
         case And() | Or():
-            every = isinstance(condition, And) is holds
+            every = condition.every is holds
             join = _narrowed_by_all if every else _narrowed_by_some
             return join(condition.parts, ranges, holds=holds)
         case IsTrue():
@@ -331,12 +331,10 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None: 
         case IsNull(operand=Column() as column):
             return {**ranges, column.name: EMPTY} if holds else ranges
         case Compare():
-            op = condition.op if holds else OPPOSITE[condition.op]
-            return _narrowed_by_comparison(op, condition.left, condition.right, ranges)
+            return _narrowed_by_comparison(condition, ranges, holds=holds)
         case Among(operand=Column() as column) if holds:
-            points = [i.value for i in condition.items if isinstance(i, Number)]
-            inside = hull(Interval(point, point) for point in points)
-            return _meet(ranges, column.name, inside) if points else ranges
+            inside = hull(Interval(point, point) for point in condition.numbers)
+            return _meet(ranges, column.name, inside) if condition.numbers else ranges
         case _:
             return ranges
 
@@ -373,17 +371,32 @@ def _narrowed_by_some(parts: Iterable[Node], ranges: Ranges, *, holds: bool) -> 
     return {name: hull(way.get(name, UNBOUNDED) for way in ways) for name in names}
 
 
-def _narrowed_by_comparison(op: CompareOp, left: Node, right: Node, ranges: Ranges) -> Ranges | None:
+def column_limit(node: Compare) -> tuple[str, CompareOp, float | None] | None:
+    """Return which column a comparison limits, and how; the limit is None where nothing passes.
+
+    None for a comparison that limits no column by a number.
+    """
+    op, left, right = node.op, node.left, node.right
     if isinstance(right, Column) and not isinstance(left, Column):
         op, left, right = MIRRORED[op], right, left
     if not isinstance(left, Column) or columns(right):
+        return None
+    match evaluate(right, {}):
+        case None | float() as limit:
+            return left.name, op, limit
+        case _:
+            return None
+
+
+def _narrowed_by_comparison(node: Compare, ranges: Ranges, *, holds: bool) -> Ranges | None:
+    found = column_limit(node)
+    if found is None:
         return ranges
-    limit: Value = evaluate(right, {})
+    name, op, limit = found
     if limit is None:
         return None
-    if isinstance(limit, bool) or not isinstance(limit, float):
-        return ranges
-    return _meet(ranges, left.name, LIMITS[op](limit, ranges.get(left.name, UNBOUNDED)))
+    op = op if holds else OPPOSITE[op]
+    return _meet(ranges, name, LIMITS[op](limit, ranges.get(name, UNBOUNDED)))
 
 
 def _meet(ranges: Ranges, name: str, allowed: Interval) -> Ranges | None:

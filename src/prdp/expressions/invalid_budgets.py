@@ -1,4 +1,4 @@
-"""Find where a policy gives no valid budget: regions of one column, or an example among several."""
+"""Find where a policy gives no valid budget: unknown values, ranges of a column, an example."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _states(node: Node, unknown: _Columns) -> _States:  # noqa: C901, PLR0911  (
             inner = _states(node.operand, unknown)
             return frozenset(None if state is None else not state for state in inner)
         case And() | Or():
-            return _joined([_states(part, unknown) for part in node.parts], decisive=isinstance(node, Or))
+            return _joined([_states(part, unknown) for part in node.parts], decisive=not node.every)
         case Case():
             return _chosen(node, unknown)
         case Call(name="coalesce"):

@@ -7,7 +7,7 @@ two trees are equal when they mean the same operations, wherever they were writt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, assert_never, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, assert_never, get_args
 
 from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
 from prdp.expressions.tokens import moment_literal, number_text, shown_name, text_literal
@@ -152,6 +152,11 @@ class Among(_Placed):
     operand: Node
     items: tuple[Number | Text | Moment | Boolean, ...]
 
+    @property
+    def numbers(self) -> list[float]:
+        """The numbers of the list."""
+        return [item.value for item in self.items if isinstance(item, Number)]
+
 
 @dataclass(frozen=True, slots=True)
 class And(_Placed):
@@ -159,12 +164,18 @@ class And(_Placed):
 
     parts: tuple[Node, ...]
 
+    every: ClassVar[bool] = True
+    """Whether every part must hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class Or(_Placed):
     """Whether some part holds; no part is itself an Or."""
 
     parts: tuple[Node, ...]
+
+    every: ClassVar[bool] = False
+    """Whether every part must hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""An expression's text cut into words, numbers, texts in quotes and signs, each with its place."""
+"""Cut an expression's text into tokens with their places, spell names and numbers, screen for mistakes."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import CellColumns, CellKey, magnitude_key, magnitudes
 from prdp.cells.columns import Places, totals_at
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellColumns, CellKey, Summary, magnitude_key, magnitudes
 from prdp.levels import largest_until, smallest_from
 
 _EIGHTHS = 8

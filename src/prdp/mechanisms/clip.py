@@ -1,4 +1,9 @@
-"""Proportional clipping: each record counts up to a multiple of its own budget."""
+"""Proportional clipping: each record counts up to a multiple of its own budget.
+
+``Clip.law`` is what one group's answer is drawn from, and what the exact tests enumerate. ``ClipGroups``
+works out the integers of the laws of thousands of groups in columns, and draws their noises together; tests
+hold both to each other, integer by integer and byte by byte.
+"""
 
 from __future__ import annotations
 

@@ -11,12 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from prdp.cells.cell_columns import magnitude_key, magnitudes
 from prdp.cells.columns import Column, plus
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import quanta_within
-from prdp.cells.summary import CENTER_BITS, Summary
+from prdp.cells.summary import CENTER_BITS, Summary, magnitude_key, magnitudes
 from prdp.expressions.intervals import Interval
 from prdp.levels import Levels
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits

@@ -1,4 +1,7 @@
-"""One candidate out of many, by a coin for each: sharper than the exponential choice at the same loss."""
+"""One candidate out of many, by a coin for each: sharper than the exponential choice at the same loss.
+
+``PermuteAndFlip`` draws from one table of candidates, ``ManyFlips`` from those of many groups at once.
+"""
 
 from __future__ import annotations
 

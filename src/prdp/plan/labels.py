@@ -1,4 +1,4 @@
-"""Labels of a plan's steps: facts beside their numbers, from public facts alone."""
+"""Labels of a plan's steps: facts beside their numbers, and records they exclude; from public facts alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: the steps that answer a question, all of them public, and the draw from what a reader finds."""
+"""Plans: the public steps that answer a question, warm starts, and the draw from what a reader finds."""
 
 from __future__ import annotations
 

@@ -10,8 +10,14 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.units import OwnerCells
-from prdp.declare.columns import LARGEST_GRAIN
-from prdp.declare.computed import computed_type, default_step, derived_grain, grain_of, mentioned
+from prdp.declare.columns import (
+    LARGEST_GRAIN,
+    computed_type,
+    default_step,
+    derived_grain,
+    grain_of,
+    mentioned,
+)
 from prdp.declare.exact import Exact, exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
 from prdp.declare.units import Owners

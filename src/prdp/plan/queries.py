@@ -1,4 +1,4 @@
-"""The queries of tables: one class each, with its rows of the table of methods."""
+"""The queries of tables: one class each, with its rows of the table of methods, and one public function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from prdp.cells.summary import Summary
 from prdp.cells.units import Fold
-from prdp.declare.computed import computed_type, read_column
+from prdp.declare.columns import computed_type, read_column
 from prdp.declare.exact import Exact, exact, told
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import checked_kind

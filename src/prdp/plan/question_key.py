@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from prdp.expressions.nodes import Column, canonical
-
 FORMAT = 2
 """Stands in every text; texts of the first format had no number."""
 
@@ -41,15 +39,6 @@ def question_text(facts: Facts) -> str:
     """
     ordered = _ordered(facts, _WHOLE, ("ask", "share"))
     return json.dumps({"format": FORMAT} | ordered, ensure_ascii=False, allow_nan=False)
-
-
-def column_text(name: str) -> str:
-    """Return what ``"of"`` holds for a plain column.
-
-    >>> column_text("balance"), column_text("a, b")
-    ('balance', '"a, b"')
-    """
-    return canonical(Column(name))
 
 
 def facts_of(text: str) -> dict[str, Any] | None:

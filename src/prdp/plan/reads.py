@@ -1,4 +1,4 @@
-"""The reads that answer questions, and the engine's call for each of them."""
+"""The reads that answer questions, of rows or of units, and the engine's call for each of them."""
 
 from __future__ import annotations
 

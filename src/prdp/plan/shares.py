@@ -1,4 +1,4 @@
-"""Several queries from one charge: their order, their names and the part of the share that each may use."""
+"""Several queries from one charge: their names, the share of each, and draws that they have in common."""
 
 from __future__ import annotations
 

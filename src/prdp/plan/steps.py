@@ -68,7 +68,7 @@ class Step:
     def draw(
         self, shown: Any, together: Together, entropy: Entropy, runs: int, leader: Draw | None = None
     ) -> Draw:
-        """Draw for groups together, or for one alone; what follows a sum is drawn after those of ``leader``."""
+        """Draw for groups together or for one alone; what follows a sum is drawn after ``leader``."""
         mechanism: Any = self.mechanism
         if together == "joint":
             finish = mechanism.begun(shown[0], self.share, entropy, runs)

@@ -93,7 +93,7 @@ def sides(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
         case And() | Or():
             parts = [sides(part, schema, fixed) for part in node.parts]
             true, false = [part.true for part in parts], [part.false for part in parts]
-            if isinstance(node, And):
+            if node.every:
                 return Sides(intersection(true), union(false))
             return Sides(union(true), intersection(false))
         case _:

@@ -1,4 +1,4 @@
-"""Sets of contents: unions of boxes, each of which says for some columns what they hold."""
+"""Sets of contents: points of a column, boxes, unions of boxes; written as JSON and in words."""
 
 from __future__ import annotations
 
@@ -291,10 +291,6 @@ class Region:
             and not (mine[column].null and theirs[column].null)
             for column in mine
         )
-
-    def meets(self, other: Region) -> bool:
-        """Say whether two regions have a content in common."""
-        return any(one.meet(two) is not None for one in self.boxes for two in other.boxes)
 
 
 EVERYBODY = Region((Box(),))

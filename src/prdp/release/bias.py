@@ -1,4 +1,4 @@
-"""Bias by clipping or dropping: how far it can have pulled an answer, by what the private choice says."""
+"""Bias by clipping or dropping: how far it can have pulled an answer, and which tail an interval excludes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers computed from other answers: mean, variance and standard deviation. Pure post-processing."""
+"""Numbers computed from answers: mean, variance, standard deviation, arithmetic. Pure post-processing."""
 
 from __future__ import annotations
 

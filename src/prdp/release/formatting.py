@@ -1,4 +1,4 @@
-"""An answer for people: one line, a cell of a table, a notebook; all of them with the same interval."""
+"""An answer for people: one line, a cell of a table, HTML for notebooks; all with the same interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ends of an interval, from an answer's number and from what is said of it: of one answer or of many."""
+"""Error bounds of an answer by its noise and its bias, and the ends of its interval."""
 
 from __future__ import annotations
 

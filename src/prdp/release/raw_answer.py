@@ -1,4 +1,4 @@
-"""A drawn answer, as a mechanism hands it over: the number, and what may be said about it."""
+"""A drawn answer, as a mechanism hands it over: the number, how it was selected, what may be said of it."""
 
 from __future__ import annotations
 

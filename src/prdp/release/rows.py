@@ -1,4 +1,4 @@
-"""The answers of many groups, each made when it is looked at.
+"""Releases of drawn answers, one for each of many groups, made when they are looked at.
 
 What is drawn and what is said of it are held in columns: the numbers, and once for many what is said of them.
 Nothing of the records is held here; a column says no more than its releases do.

@@ -1,4 +1,4 @@
-"""Several answers in one release: one row a group, one column a question."""
+"""Several answers in one release, one row a group and one column a question; results of custom mechanisms."""
 
 from __future__ import annotations
 

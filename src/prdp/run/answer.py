@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from prdp.errors import EngineFailure, LedgerError
 from prdp.ledger.account import Charge, Ledger, Notes
 from prdp.ledger.memory import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
-from prdp.plan.plan import Plan
 from prdp.release.table import Released
 from prdp.run.reader import Reader
 from prdp.safety.redacted_errors import guarded
@@ -39,8 +39,18 @@ class Answerable(Protocol):
     def on_interrupt(self) -> str:
         """The sentence about the charge for a caller who interrupts the answer."""
 
+    @property
+    def reads(self) -> Mapping[Any, Any]:
+        """Map what is read to the wider read that serves it; empty where the source is not known before."""
+
     def standing(self, ledger: Ledger) -> Released | None:
         """Return the answer that it has had, if it can be found again."""
+
+    def hint(self, ledger: Ledger) -> str | None:
+        """Return the points that it starts from, by what the ledger holds; None for none."""
+
+    def hinted(self, hint: str | None) -> Answerable:
+        """Return the plan that starts from the points that stand beside its charge."""
 
     def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records and draw independent answers, marked if they are a stand-in's."""
@@ -63,15 +73,14 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = Fa
     standing = None if fresh else plan.standing(ledger)
     if standing is not None:
         return standing
-    reader.ensure_there(plan.reads.values() if isinstance(plan, Plan) else ())
+    reader.ensure_there(plan.reads.values())
     try:
-        hint = plan.hint(ledger) if isinstance(plan, Plan) else None
-        notes = Notes(plan.region, plan.edition or None, hint)
+        notes = Notes(plan.region, plan.edition or None, plan.hint(ledger))
         charge = ledger.charge(plan.text, plan.share, fresh=fresh, notes=notes)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
             return charge
         # a charge that is taken up keeps the hint that it was made with, and so the law of its answer
-        begun = plan.hinted(charge.notes.hint) if isinstance(plan, Plan) else plan
+        begun = plan.hinted(charge.notes.hint)
         drawn = threading.Event()
 
         def draw_and_record() -> Released:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from prdp.declare.computed import derived_grain
+from prdp.declare.columns import derived_grain
 from prdp.declare.exact import Exact, exact, exact_share, told
 from prdp.declare.key_search import KeySearch
 from prdp.errors import (

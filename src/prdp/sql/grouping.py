@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, get_args
 
-from prdp.declare.computed import WHOLE, derived_grain
+from prdp.declare.columns import WHOLE, derived_grain
 from prdp.declare.exact import told
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY

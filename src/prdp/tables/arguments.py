@@ -1,4 +1,4 @@
-"""Read the arguments that ``open``, ``open_join`` and others share: policy, name, account, filters."""
+"""Read the arguments that ``open``, ``open_join`` and others share: policy, name, account, filters, roles."""
 
 from __future__ import annotations
 

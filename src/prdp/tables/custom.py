@@ -24,7 +24,7 @@ from prdp.ledger import Ledger
 from prdp.levels import PER_OCTAVE
 from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
-from prdp.noise.sampling import flips, keep_bounds
+from prdp.noise.totals import flips, keep_bounds
 from prdp.plan.explain import omitted
 from prdp.plan.labels import leaves_out
 from prdp.plan.methods import failure_rate, read_split
@@ -200,6 +200,19 @@ class CustomPlan:
             if isinstance(entry.release, CustomRelease) and without_token(entry.purpose) == wanted:
                 return entry.release
         return None
+
+    @property
+    def reads(self) -> Mapping[Any, Any]:
+        """Nothing is asked of the source before the mechanism runs."""
+        return {}
+
+    def hint(self, ledger: Ledger) -> str | None:  # noqa: ARG002
+        """Return no points: a caller's mechanism starts from nothing."""
+        return None
+
+    def hinted(self, hint: str | None) -> CustomPlan:  # noqa: ARG002
+        """Return the same plan."""
+        return self
 
     def own(self, released: Released) -> CustomRelease:
         """Return what was answered, which is a mechanism's own value."""

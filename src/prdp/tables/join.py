@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.arguments import (
     AccountOptions,
     account_of,
-    both,
     fitted_policy,
     name_of,
     read_condition,
@@ -322,18 +320,6 @@ class Join(Queried):
     def _shown_schema(self) -> Schema:
         return self.schema
 
-    @property
-    def _shown_policies(self) -> Mapping[str, Policy]:
-        return {"": self.policy}
-
-    @property
-    def _shown_bounds(self) -> Bounds:
-        return self.bounds
-
-    @property
-    def _shown_grains(self) -> Grains:
-        return self.grain
-
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
         unknown = [name for name in tables if name not in self._engine.schemas]
@@ -349,10 +335,6 @@ class Join(Queried):
         planner = self.planner
         planner.refuse_elsewhere(condition)
         return self.filtered(read_condition(condition, planner.schema))
-
-    def filtered(self, condition: Node) -> Join:
-        """Return the join of those results alone for which a checked condition holds."""
-        return replace(self, condition=both(self.condition, condition))
 
     @property
     def planner(self) -> Planner:
@@ -372,11 +354,6 @@ class Join(Queried):
             fixed=self._fixed,
             edition=self.edition,
         )
-
-    @property
-    def left(self) -> Fraction:
-        """The part of their budgets that these records have left, all of them; all of it for a stand-in."""
-        return self.ledger.left_in(self.planner.region())
 
     def _joined(self, names: Mapping[str, tuple[str, str]]) -> JoinedTables:
         tree = self.tree

@@ -1,4 +1,4 @@
-"""The base of tables and joins: filters, groups, and queries that a planner turns into plans."""
+"""The base of all entry points: an account, filters, groups, and queries that a planner turns into plans."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from prdp.release.table import Key, Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
-from prdp.tables.arguments import common_source, untraced_reason
+from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.groups import Groups
 from prdp.tables.query_methods import Questions, binned
 
@@ -161,8 +161,59 @@ def reader_of(opened: Opened) -> Reader:
     return opened._reader  # noqa: SLF001  (the one way past an account, and it is for stand-ins alone)
 
 
-class KeyQuestions(Opened):
-    """Finds keys of an open table or join; ``Queried`` says how plans are answered."""
+class Queried(Opened, Questions[Release]):
+    """What answers questions about rows, its own or the results of a join, with releases."""
+
+    name: str
+    policy: Policy
+    bounds: Bounds
+    grain: Grains
+    condition: Node | None
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The columns that questions may name, and their types."""
+
+    @property
+    @abstractmethod
+    def _catalog(self) -> Catalog:
+        """The tables that SQL may name."""
+
+    @abstractmethod
+    def where(self, condition: str) -> Self:
+        """Return those rows alone for which a condition holds."""
+
+    def filtered(self, condition: Node) -> Self:
+        """Return those rows alone for which a condition holds that is checked against the schema."""
+        rows: Any = self
+        narrowed: Self = replace(rows, condition=both(self.condition, condition))
+        return narrowed
+
+    @property
+    def left(self) -> Fraction:
+        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
+
+        >>> import numpy
+        >>> import prdp
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
+        >>> release = visits.where("week = 46").count(share=0.75)
+        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
+        """
+        return self.ledger.left_in(self.planner.region())
+
+    @property
+    def _shown_policies(self) -> Mapping[str, Policy]:
+        return {"": self.policy}
+
+    @property
+    def _shown_bounds(self) -> Bounds:
+        return self.bounds
+
+    @property
+    def _shown_grains(self) -> Grains:
+        return self.grain
 
     @property
     @abstractmethod
@@ -374,31 +425,6 @@ class KeyQuestions(Opened):
                 f"{what} may have one source with the table, which cannot be traced ({reason}), and which "
                 f"values occur may give a record away. Write what is public out, as lists. {instead}"
             )
-
-
-class Queried(KeyQuestions, Questions[Release]):
-    """What answers questions about rows, its own or the results of a join, with releases."""
-
-    name: str
-    policy: Policy
-
-    @property
-    @abstractmethod
-    def schema(self) -> Schema:
-        """The columns that questions may name, and their types."""
-
-    @property
-    @abstractmethod
-    def _catalog(self) -> Catalog:
-        """The tables that SQL may name."""
-
-    @abstractmethod
-    def where(self, condition: str) -> Self:
-        """Return those rows alone for which a condition holds."""
-
-    @abstractmethod
-    def filtered(self, condition: Node) -> Self:
-        """Return those rows alone for which a condition holds that is checked against the schema."""
 
     def group_by(
         self,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.arguments import (
     AccountOptions,
     account_of,
-    both,
     fitted_policy,
     name_of,
     read_condition,
@@ -241,18 +239,6 @@ class Table(Queried):
     def _shown_schema(self) -> Schema:
         return self._engine.schema
 
-    @property
-    def _shown_policies(self) -> Mapping[str, Policy]:
-        return {"": self.policy}
-
-    @property
-    def _shown_bounds(self) -> Bounds:
-        return self.bounds
-
-    @property
-    def _shown_grains(self) -> Grains:
-        return self.grain
-
     def where(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
 
@@ -266,10 +252,6 @@ class Table(Queried):
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return self.filtered(read_condition(condition, self._engine.schema))
-
-    def filtered(self, condition: Node) -> Table:
-        """Return the table of those records alone for which a checked condition holds."""
-        return replace(self, condition=both(self.condition, condition))
 
     def run(
         self,
@@ -367,19 +349,6 @@ class Table(Queried):
             fixed=self._fixed,
             edition=self.edition,
         )
-
-    @property
-    def left(self) -> Fraction:
-        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
-
-        >>> import numpy
-        >>> import prdp
-        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
-        >>> release = visits.where("week = 46").count(share=0.75)
-        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
-        (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
-        """
-        return self.ledger.left_in(self.planner.region())
 
     @property
     def protect(self) -> str | None:

@@ -11,11 +11,10 @@ from itertools import product, zip_longest
 
 import numpy as np
 
-from prdp.cells.cell_columns import magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Summary, magnitude_key
 from prdp.cells.units import Fold
-from prdp.declare.computed import column_of, read_column
+from prdp.declare.columns import column_of, read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.units import Owners
 from prdp.engines.engine import Engine

@@ -9,7 +9,7 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.units import Fold
-from prdp.declare.computed import derived_grain, read_column
+from prdp.declare.columns import derived_grain, read_column
 from prdp.declare.groups import Binned, GroupKey, bins, read_grouping
 from prdp.declare.references import Tree
 from prdp.declare.units import JoinedTables, Owners

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.declare.computed import column_of
+from prdp.declare.columns import column_of
 from prdp.declare.groups import GroupKey, Truncated, date_trunc, first_moment
 from prdp.declare.key_domains import microseconds_of
 from prdp.declare.key_search import read_keys

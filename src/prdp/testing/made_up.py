@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.computed import default_step, grain_of
+from prdp.declare.columns import default_step, grain_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts
 from prdp.schema import ColumnType, Kind

@@ -10,11 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from prdp.cells.cell_columns import Cell, CellKey, magnitude_key
 from prdp.cells.measure import Measure
-from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
 from prdp.cells.units import Caps, Fold
-from prdp.declare.computed import column_of
+from prdp.declare.columns import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.declare.units import JoinedTables
 from prdp.expressions.evaluate import evaluate

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.cells.measure import Measure
-from prdp.declare.computed import read_column
+from prdp.declare.columns import read_column
 from prdp.declare.groups import bins, read_grouping
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check

@@ -6,8 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from prdp.cells.cell_columns import Cell
-from prdp.cells.summary import KeySummary, Summary, TopSummary
+from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
 from prdp.cells.units import OwnerCells, OwnerGroups
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import NO_VALUE, CellColumns, magnitudes
 from prdp.cells.columns import Column, Places, exact_column, from_halves, numbered
 from prdp.cells.groups import GroupRows, SummaryGroups, magnitude_keys, one_each
 from prdp.cells.interval_columns import Intervals, bound_each
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import NO_VALUE, CellColumns, Summary, magnitudes
 from prdp.declare.groups import Grouping
 from prdp.engines.duckdb.column_types import fits_64_bits
 from prdp.engines.row_sql.expressions import to_sql

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from prdp.cells.measure import Measure
-from prdp.declare.computed import computed_type
+from prdp.declare.columns import computed_type
 from prdp.declare.groups import Grouping
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.expressions.nodes import Node, columns

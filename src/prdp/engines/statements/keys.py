@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from prdp.cells.cell_columns import CellColumns
 from prdp.cells.columns import kept
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.summary import KeySummary, Summary, key_edges
+from prdp.cells.summary import CellColumns, KeySummary, Summary, key_edges
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.engines.duckdb.column_types import fits_64_bits, is_native_integer
 from prdp.engines.row_sql.expressions import to_sql

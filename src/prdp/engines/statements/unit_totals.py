@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.cell_columns import NO_VALUE, CellColumns
 from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Summary
+from prdp.cells.summary import NO_VALUE, CellColumns, Summary
 from prdp.cells.units import Caps, Look
 from prdp.engines.statements.cells import Arrays, code_sql, filled, halves, level_quanta, wide
 from prdp.engines.statements.unit_rows import each_read, level_or_invalid
