@@ -231,7 +231,6 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-Section = Mapping[str, Mapping[str, Any]]
 _ADDRESSES = ("source", "tables", "database", "ledger")
 """The keys whose values may come from the environment."""
 
