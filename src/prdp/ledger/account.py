@@ -9,10 +9,10 @@ from math import gcd
 from typing import Protocol
 
 from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
+from prdp.declare.strict_json import strict_json
 from prdp.errors import Argument, BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
-from prdp.ledger.strict_json import strict_json
 from prdp.plan.question_key import in_words
 from prdp.regions.describe import region_words
 from prdp.regions.max_overlap import overlapping, spent_in
