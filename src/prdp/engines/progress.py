@@ -1,4 +1,4 @@
-"""Say how far a long pass over the records is, to whoever listens; by default nobody does."""
+"""Progress of a long pass over the records, for whoever listens, and Ctrl-C while an engine works."""
 
 from __future__ import annotations
 

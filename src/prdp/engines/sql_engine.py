@@ -1,4 +1,11 @@
-"""The engine of every database: prdp's statements over one table, or over several that are joined."""
+"""The engine of every database: prdp's statements over one table, or over several that are joined.
+
+A question about groups of owners looks twice: at what each owner adds in all, and at its groups once a
+clipping point is drawn. Who is above its cap and what is added up must come from the same rows, and nothing
+tells reliably that a file has not changed between two reads: so it is read once, into a table of the same
+database, in no file but those that DuckDB itself spills to. What a question's own thread has made is dropped
+when the question is answered or has failed.
+"""
 
 from __future__ import annotations
 

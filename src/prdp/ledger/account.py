@@ -1,4 +1,4 @@
-"""The protocol of ledgers: charges, the releases they paid for, and what is left."""
+"""The protocol of ledgers: charges by region, the releases that they paid for, and what is left."""
 
 from __future__ import annotations
 

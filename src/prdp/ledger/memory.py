@@ -1,4 +1,4 @@
-"""An account that lasts as long as the process."""
+"""Ledgers in memory: one that lasts as long as the process, and one for synthetic data, never charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of prdp.toml for a table and a join: each with its kind and its help, once."""
+"""The keys of prdp.toml: the kind and the help of each, checks by line, and how a table is written."""
 
 from __future__ import annotations
 

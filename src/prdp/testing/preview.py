@@ -1,4 +1,4 @@
-"""Estimate the error of a statement's answers on synthetic data; nothing is charged."""
+"""Estimate the error of a statement's answers on synthetic data, given or made up; nothing is charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of a collector, as an ASGI application."""
+"""The routes of a collector, as an ASGI application: limits of requests, headers, models of responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way to the store: reports that wait together are written together, then all are acknowledged."""
+"""Group commit: accept reports, write those that wait together, then acknowledge all of them."""
 
 from __future__ import annotations
 
