@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 
 import prdp
 from prdp.cli import app
-from prdp.collector.acceptance import accept
 from prdp.collector.plan import StudyPlan
 from prdp.collector.rounds import Begun, advance, begin, close_round
+from prdp.collector.server.group_commit import accept
 from prdp.collector.store.sql import open_store
 from prdp.collector.wire import Submission, hashed
 from prdp.local import Campaign, Client

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prdp.collector.acceptance import Counted, accept
 from prdp.collector.rounds import advance, close_round
+from prdp.collector.server.group_commit import Counted, accept
 from prdp.collector.store.sql import SqlStore, open_store
 from prdp.collector.wire import Refused, Submission, hashed, new_tickets
 from prdp.errors import CollectorError

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from prdp.collector.acceptance import accept
 from prdp.collector.plan import Closing, StudyPlan
 from prdp.collector.rounds import advance, begin, close_if_due, close_round, result_of, result_text, tally_of
+from prdp.collector.server.group_commit import accept
 from prdp.collector.store.sql import SqlStore, open_store
 from prdp.collector.wire import Submission, hashed
 from prdp.errors import CollectorError, InvalidRequest

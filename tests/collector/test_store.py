@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from prdp.collector.acceptance import accept
+from prdp.collector.server.group_commit import accept
 from prdp.collector.store.sql import open_store
 from prdp.errors import CollectorError
 from tests.collector.running import begun, count_plan

@@ -75,7 +75,6 @@ ONLY_IN = {
         "engines/clickhouse/datetimes.py",
         "engines/statements/translate.py",
         "sql/from_clause.py",
-        "sql/subqueries.py",
         "sql/statement.py",
     },
     "sqlalchemy": {"engines/mariadb/session.py"},

@@ -21,8 +21,8 @@ from prdp.errors import InvalidRequest, shown_part
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.ledger import DurableLedger, Entry, shown_place
+from prdp.ledger.account import Spent, left_in, whom
 from prdp.ledger.binding import shown_fact
-from prdp.ledger.by_region import Spent, left_in, whom
 from prdp.ledger.export import clock_went_back
 from prdp.pictures import plot_account
 from prdp.plan.question_key import in_words

@@ -1,4 +1,4 @@
-"""Compute the facts of a policy: its range, its domains, and one record's losses."""
+"""Facts of a policy for the command line: declared columns, its range and domains, one record's losses."""
 
 from __future__ import annotations
 

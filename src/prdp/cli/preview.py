@@ -21,8 +21,7 @@ from prdp.projects.project import Project, named_in, project
 from prdp.projects.toml_file import listed
 from prdp.release import style
 from prdp.release.table import shown_key
-from prdp.testing.made_up import grains_of, is_law, made_up
-from prdp.testing.preview import Errors
+from prdp.testing.preview import Errors, grains_of, is_law, made_up
 from prdp.testing.preview import preview as measured
 from prdp.testing.truth import left_out_of
 

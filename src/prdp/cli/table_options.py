@@ -1,4 +1,4 @@
-"""The options that declare a table on the command line, and the project that they make."""
+"""Options that declare a table on the command line, their completion, and the project that they make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the rounds of a study: open it, close a round, add it up, go on.
+"""Run the rounds of a study, and write its public state and its result as JSON.
 
 Nothing here draws anything: what follows from a closed round is a function of its reports. So a collector
 that was killed between two steps takes the same step when it starts again.

@@ -1,4 +1,4 @@
-"""The wire format: a report as JSON for people and as bytes for volume, alone or in a batch; version 1.
+"""The wire format, version 1: reports as JSON or as bytes, alone or in a batch; tickets; refusals.
 
 A report's bytes are ``prdp``, the version (1), the campaign's digest (32), the report's token (16) and the
 coordinates, packed. A batch's are ``prdp``, the version, the digest, and for each report its ticket (16),

@@ -1,11 +1,18 @@
-"""The engine of every database: prdp's statements over one table, or over several that are joined."""
+"""The engine of every database: prdp's statements over one table, or over several that are joined.
+
+A question about groups of owners looks twice: at what each owner adds in all, and at its groups once a
+clipping point is drawn. Who is above its cap and what is added up must come from the same rows, and nothing
+tells reliably that a file has not changed between two reads: so it is read once, into a table of the same
+database, in no file but those that DuckDB itself spills to. What a question's own thread has made is dropped
+when the question is answered or has failed.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, Protocol, TypeVar
@@ -15,10 +22,8 @@ from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps, Look
 from prdp.declare.keys import MOST_KEYS
 from prdp.engines.database import Database, OpenedTable, Rows, Statement
-from prdp.engines.explain import later_statement, later_together, statements
-from prdp.engines.interrupts import read_or_fail, stoppable
 from prdp.engines.origins import Origins
-from prdp.engines.progress import untold, watched
+from prdp.engines.progress import read_or_fail, stoppable, untold, watched
 from prdp.engines.statements.cells import Arrays, plan_statement, rows_statement, statement
 from prdp.engines.statements.keys import (
     MassStatement,
@@ -38,9 +43,42 @@ from prdp.engines.statements.unit_totals import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.tokens import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead, TopRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
+
+_DRAWN: Any = ":b"
+"""Stands for a number that is drawn before a statement can be written."""
+
+
+def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> tuple[str, ...]:
+    """Return the statements of a read of one table's records, in order."""
+    match read:
+        case CellRead():
+            return (statement(read, schema, records, own_column=own_column).sql,)
+        case KeyRead():
+            return (key_statement(read, schema, records).sql,)
+        case TopRead():
+            counted = statement(read.records, schema, records, own_column=own_column).sql
+            return counted, top_statement(read.keys, schema, records).sql
+        case RowRead():
+            return (rows_statement(replace(read, least=_DRAWN), schema, records),)
+        case _:
+            return (read.statement(records, schema),)
+
+
+def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
+    """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
+    return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
+
+
+def later_together(
+    read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
+) -> str:
+    """Return the statement of several looks: which read each is about, and whether it counts rows."""
+    wanted = [Look(Caps((_DRAWN,)), count_rows, place) for place, count_rows in looks]
+    return scaled_together(read, rows, wanted, held)
+
 
 SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
 """Returns, for several looks, each group's totals."""

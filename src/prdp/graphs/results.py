@@ -1,4 +1,9 @@
-"""Results that use several records each, cut by a linear program over those that touch a cut record."""
+"""Results that use several records each: cut by a linear program, or, of stars, node by node.
+
+Of stars, half of an edge's allowance belongs to each of its ends. At a node with d edges, the cut count is
+the least, over the number m of edges that are given up, of the allowances of the m cheapest edges plus the
+stars among the other d - m.
+"""
 
 from __future__ import annotations
 

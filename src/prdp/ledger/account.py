@@ -1,19 +1,21 @@
-"""The protocol of ledgers: charges, the releases they paid for, and what is left."""
+"""The protocol of ledgers: charges by region, the releases that they paid for, and what is left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
 from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
-from prdp.errors import Argument, BudgetExhausted, InvalidRequest, shown_part
+from prdp.declare.strict_json import strict_json
+from prdp.errors import Argument, BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.expressions.tokens import is_writable
 from prdp.ledger.binding import Binding
-from prdp.ledger.strict_json import strict_json
 from prdp.plan.question_key import in_words
+from prdp.regions.max_overlap import overlapping, spent_in
+from prdp.regions.region import EVERYBODY, Region, region_from_json, region_words
 from prdp.release.formatting import html_table
 from prdp.release.table import Released
 
@@ -229,3 +231,107 @@ def refuse_unless_a_share(share: Fraction) -> None:
             f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12. "
             "Write Fraction('0.1') or Fraction(1, 10)."
         )
+
+
+_NAMED = 5
+"""How many earlier questions a refusal names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """A charge, as far as it decides what is left.
+
+    Attributes:
+        number: Its place in the ledger.
+        purpose: Its question.
+        share: What it cost.
+        region: Whom it was charged to.
+        quota: Out of whose quota it was paid; None for nobody's.
+    """
+
+    number: int
+    purpose: str
+    share: Fraction
+    region: Region
+    quota: str | None = None
+
+
+def whom(region: str | None, fixed: Sequence[str]) -> Region:
+    """Return whom a text charges in a ledger with fixed columns; without any, everybody.
+
+    >>> whom('[{"week": {"whole": [46]}}]', []) == EVERYBODY
+    True
+    >>> whom('[{"week": {"whole": [46]}}]', ["week"]).columns
+    frozenset({'week'})
+
+    Raises:
+        InvalidRequest: The text is no region, or one of columns that are not fixed.
+    """
+    if region is None or not fixed:
+        return EVERYBODY
+    try:
+        found = region_from_json(region)
+    except ValueError:
+        raise InvalidRequest(f"{told(region)} is no region. Nothing was charged.") from None
+    loose = sorted(found.columns - set(fixed))
+    if loose:
+        raise InvalidRequest(
+            f"a charge cannot be narrowed by {', '.join(loose)}: the ledger was begun with "
+            f"fixed={list(fixed)!r}. Nothing was charged."
+        )
+    return found
+
+
+def left_in(region: Region, charges: Iterable[Spent]) -> Fraction:
+    """Return the part of their budgets that all records of a region have left."""
+    return left_after(spent_in(region, [(one.region, one.share) for one in charges]))
+
+
+def refuse_what_does_not_fit(
+    share: Fraction, region: Region, charges: Sequence[Spent], fixed: Sequence[str]
+) -> None:
+    """Refuse a charge that some content of a region has not enough left for.
+
+    Raises:
+        BudgetExhausted: With the questions that overlap, and what would still fit.
+    """
+    left = left_in(region, charges)
+    if share <= left:
+        return
+    overlap = [charges[place] for place in overlapping(region, [(one.region, one.share) for one in charges])]
+    named = sorted(overlap, key=lambda one: (-one.share, one.number))[:_NAMED]
+    lines = [f"  {one.number}, share {one.share}: {in_words(one.purpose)}" for one in named]
+    lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
+    about = "every record's budget" if region == EVERYBODY else f"the budget of {region_words(region)}"
+    share_left = offered_share(left)
+    remedy = (
+        ("Ask for ", Argument("share", share_left), " or less, or narrow")
+        if share_left
+        else ("Nothing is left to spend there. Narrow",)
+    )
+    narrower = f" the question by {', '.join(fixed)} to records that were asked about less."
+    raise BudgetExhausted(
+        share,
+        left,
+        f"this question asks for {share} of {about}, but {shown_part(left)} is left where it was asked about "
+        "most. Charged before, and overlapping:\n" + "\n".join(lines) + "\n",
+        *remedy,
+        narrower,
+    )
+
+
+def refuse_past_a_quota(
+    name: str, quota: Fraction, share: Fraction, region: Region, charges: Iterable[Spent]
+) -> None:
+    """Refuse a charge that takes what one name spent of any record's budget past a limit."""
+    spent = spent_in(region, [(one.region, one.share) for one in charges if one.quota == name])
+    if spent + share <= quota:
+        return
+    left = max(Fraction(0), quota - spent)
+    raise BudgetExhausted(
+        share,
+        left,
+        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which {shown_part(left)} "
+        "is left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
+        f"prdp ledger FILE quota {name} SHARE.",
+    )

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.exact import spelled
+from prdp.declare.strict_json import strict_json
 from prdp.expressions.nodes import canonical
-from prdp.ledger.strict_json import strict_json
 from prdp.policy import Policy
 from prdp.schema import Bounds, Grains, Schema
 

@@ -23,12 +23,15 @@ from prdp.ledger.account import (
     Notes,
     account_html,
     left_after,
+    left_in,
+    refuse_past_a_quota,
     refuse_unless_a_charge,
+    refuse_what_does_not_fit,
     sum_with,
     total_with,
+    whom,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
 from prdp.ledger.export import as_csv, as_json
 from prdp.ledger.layout import (
     FACTS,

@@ -1,4 +1,9 @@
-"""The tables of a ledger, and the guards that let rows be added but neither changed nor removed."""
+"""The tables of a ledger, the guards that let rows be added alone, and the hash chain over the rows.
+
+Rows of all tables are in one chain, in the order in which they were written. A row that is changed, removed,
+inserted or moved breaks it, and the newest hash, the head, stands for everything before it. There is no key:
+whoever may insert rows can continue a chain, but can neither change nor remove what another process has seen.
+"""
 
 from __future__ import annotations
 

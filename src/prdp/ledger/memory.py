@@ -1,4 +1,4 @@
-"""An account that lasts as long as the process."""
+"""Ledgers in memory: one that lasts as long as the process, and one for synthetic data, never charged."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
+    Spent,
     account_html,
     left_after,
+    left_in,
     refuse_unless_a_charge,
+    refuse_what_does_not_fit,
     sum_with,
     total_with,
+    whom,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
 from prdp.release.table import Released
 from prdp.safety.process_guard import this_process
 

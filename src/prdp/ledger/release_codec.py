@@ -15,10 +15,10 @@ import numpy as np
 from prdp.cells.columns import exact_column
 from prdp.declare.exact import fraction_of, spelled, whole_of
 from prdp.declare.groups import OTHER, Bin, KeyValue, Others
+from prdp.declare.strict_json import strict_json
 from prdp.errors import PrdpError
 from prdp.expressions.nodes import canonical
 from prdp.expressions.parse import parse
-from prdp.ledger.strict_json import strict_json
 from prdp.noise.concave import ConcaveNoise
 from prdp.policy import Policy
 from prdp.release.bias import Beyond, Clipping, Dropped, Leader, TierClipping

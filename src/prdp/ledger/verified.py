@@ -10,12 +10,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import fraction_of
+from prdp.declare.strict_json import strict_json
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes
+from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes, Spent, whom
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import Spent, whom
 from prdp.ledger.layout import FACTS, VERSION, Head, Row
-from prdp.ledger.strict_json import strict_json
 from prdp.regions.region import Region
 from prdp.release.table import Released
 

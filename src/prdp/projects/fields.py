@@ -1,4 +1,4 @@
-"""The keys of prdp.toml for a table and a join: each with its kind and its help, once."""
+"""The keys of prdp.toml: the kind and the help of each, checks by line, and how a table is written."""
 
 from __future__ import annotations
 
@@ -231,7 +231,6 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-Section = Mapping[str, Mapping[str, Any]]
 _ADDRESSES = ("source", "tables", "database", "ledger")
 """The keys whose values may come from the environment."""
 

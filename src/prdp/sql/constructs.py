@@ -8,13 +8,12 @@ from textwrap import wrap
 
 from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
-from prdp.sql.from_clause import FromClause
+from prdp.sql.from_clause import FromClause, existing, per_owner, rows_of, rows_of_subquery, with_queries
 from prdp.sql.membership import exists_in_public, in_public
 from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 from prdp.sql.select_list import SelectReader
 from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number
-from prdp.sql.subqueries import existing, per_owner, rows_of, rows_of_subquery, with_queries
 
 _WIDTH = 120
 _BLANK = "\0"  # within code, which is not broken

@@ -1,4 +1,8 @@
-"""Read columns of rows, and IN and EXISTS over public tables, which are conditions on the row."""
+"""Public tables beside a statement: lookups by a key, and IN and EXISTS as conditions on the row.
+
+A lookup is a CASE over the public keys. It is an expression of the record alone then, and all that is proved
+of computed columns holds: proofs/computed.md.
+"""
 
 from __future__ import annotations
 

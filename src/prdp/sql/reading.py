@@ -42,9 +42,6 @@ _NOT_SIGNS = {
 _TOP = re.compile(r"\bselect\s+(?:distinct\s+)?top\s*\(?\s*(\d+)", re.IGNORECASE)
 _NO_BREAK = re.compile("[^\n]")
 _CLAUSES = ("select", "from", "where", "group", "order", "having", "limit", "join", "between")
-_QUOTED_WORDS = frozenset(["date", "timestamp", "interval"])
-
-
 _CALLED = re.compile(r"[A-Za-z_]\w*\s*\(\s*(?:DISTINCT\s+)?\Z", re.IGNORECASE)
 """The name of a function, right before what it is called with."""
 

@@ -1,4 +1,4 @@
-"""Constructs of SQL that are refused, each with the reason and with what works instead."""
+"""Constructs of SQL, and those that are refused: each with the reason and with what works instead."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.catalog import Catalog, Door, PublicTable
 from prdp.sql.constants import whole_in
+from prdp.sql.from_clause import first_names, rows_of
 from prdp.sql.grouping import (
     GroupItem,
     SearchedKeys,
@@ -32,7 +33,6 @@ from prdp.sql.refused import LISTED, refuse_construct, unread
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
 from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
-from prdp.sql.subqueries import first_names, rows_of
 
 _SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
 

@@ -2,6 +2,9 @@
 
 The loss is measured on ``law``; callers get ``answers``. Both are looked at: what is said must follow from
 what is drawn from the law, or the measured loss would be that of something else.
+
+Inside a level, a record is promised more than its level's budget, and up to 8 % too little noise goes
+unnoticed. On the edge it does not.
 """
 
 from __future__ import annotations

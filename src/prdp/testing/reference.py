@@ -1,4 +1,4 @@
-"""Cells computed record by record in plain Python: slow, plain, and what every engine is held to."""
+"""Cells and privacy units computed record by record in plain Python: what every engine is held to."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from prdp.cells.units import OwnerCells, OwnerGroups
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted
+from prdp.graphs.graph import Graph
+from prdp.graphs.links import Links
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
@@ -22,9 +24,8 @@ from prdp.projects.project import Project
 from prdp.release.derived import root
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
-from prdp.tables.queryable import Opened, reader_of
+from prdp.tables.queryable import Opened, Queried, reader_of
 from prdp.tables.table import Table
-from prdp.testing.simulate import refuse_unless_stand_in
 
 
 def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:
@@ -194,3 +195,16 @@ def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
     read = asked.queries[0].read if isinstance(asked, Plan) else asked
     groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
     return groups
+
+
+def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
+    """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
+    if source.stand_in:
+        return
+    openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
+    raise InvalidRequest(
+        f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
+        f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
+    )

@@ -1,4 +1,4 @@
-"""The routes of a collector, as an ASGI application."""
+"""The routes of a collector, as an ASGI application: limits of requests, headers, models of responses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel, Field, field_validator
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from prdp.collector.acceptance import Counted
 from prdp.collector.page import page_of
 from prdp.collector.rounds import Snapshot, status_of
-from prdp.collector.server import models
 from prdp.collector.server.connections import Patience, Rates
-from prdp.collector.server.group_commit import Desk
+from prdp.collector.server.group_commit import Counted, Desk
 from prdp.collector.wire import (
+    BATCH_TYPE,
     JSON_TYPE,
+    MESSAGES,
     MOST_BATCH_BYTES,
+    MOST_IN_BATCH,
     MOST_REPORT_BYTES,
+    REPORT_TYPE,
     RETRY_SECONDS,
+    STATUS,
     Refused,
     Submission,
     is_operator,
@@ -36,6 +40,177 @@ from prdp.collector.wire import (
 )
 from prdp.errors import CollectorError
 from prdp.version import __version__
+
+_DIGEST = "^[0-9a-f]{64}$"
+_TOKEN = "^[0-9a-f]{32}$"  # noqa: S105  (a pattern)
+
+
+class Refusal(BaseModel):
+    """Why a request was not served."""
+
+    code: str = Field(description="One of " + ", ".join(STATUS))
+    message: str = Field(description="The same in a sentence")
+
+
+class Acknowledged(BaseModel):
+    """The report is on disk and counted."""
+
+    counted: bool = Field(description="Always true")
+    again: bool = Field(description="Whether the same bytes had come before")
+
+
+class BatchEntry(BaseModel):
+    """What became of one report of a batch."""
+
+    counted: bool
+    again: bool = False
+    code: str | None = Field(default=None, description="Why it was not counted")
+
+
+class BatchAcknowledged(BaseModel):
+    """What became of every report of a batch, in its order; what is counted is on disk."""
+
+    reports: list[BatchEntry]
+
+
+class RoundStatus(BaseModel):
+    """One round, in public."""
+
+    number: int
+    campaign: str = Field(pattern=_DIGEST, description="The content hash of its campaign")
+    share: str = Field(description="The part of every budget that it uses")
+    reports: int
+    closed: bool
+    closes_at: int | None = Field(description="Seconds since 1970")
+    threshold_budget: str | None = Field(description="ε_τ, the smallest budget that takes part")
+
+
+class StudyStatus(BaseModel):
+    """A study, in public."""
+
+    name: str
+    study: str = Field(pattern=_DIGEST, description="The content hash of the study's plan")
+    ask: str
+    state: str = Field(description="open, adding up, or done")
+    reads: list[str] = Field(description="The columns that clients read of their records")
+    share: str
+    closing: str
+    closes_at_reports: int | None
+    rounds: list[RoundStatus]
+
+
+class Tickets(BaseModel):
+    """New tickets; they cannot be shown again."""
+
+    tickets: list[str]
+
+
+class TicketsWanted(BaseModel):
+    """How many tickets to give out."""
+
+    model_config = {"extra": "forbid"}
+
+    count: int = Field(ge=1, le=10_000)
+
+    @field_validator("count", mode="before")
+    @classmethod
+    def refuse_texts(cls, given: object) -> object:
+        """Refuse what is no number in JSON; 3.0 is one, and whole."""
+        if isinstance(given, str | bool):
+            raise ValueError("a number of tickets is a number")  # noqa: TRY004  (pydantic's way)
+        return given
+
+    @classmethod
+    def read(cls, body: bytes) -> TicketsWanted:
+        """Read a request's body.
+
+        Raises:
+            Refused: It is something else.
+        """
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError:
+            raise Refused("malformed") from None
+
+
+class Health(BaseModel):
+    """Whether the collector takes reports in."""
+
+    ready: bool
+
+
+def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI description of some refusals, and of those that every request may meet."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for code in (*codes, "malformed", "too_many", "busy"):
+        said = found.setdefault(STATUS[code], {"model": Refusal, "description": ""})
+        if code not in said["description"]:
+            said["description"] += f"{'; ' * bool(said['description'])}{code}: {MESSAGES[code]}"
+    return found
+
+
+_REPORT = {
+    "type": "object",
+    "description": "A report, for people",
+    "additionalProperties": False,
+    "required": ["prdp", "version", "campaign", "token", "outcomes"],
+    "properties": {
+        "prdp": {"const": "report"},
+        "version": {"const": 1},
+        "campaign": {"type": "string", "pattern": _DIGEST},
+        "token": {"type": "string", "pattern": _TOKEN},
+        "outcomes": {
+            "type": "array",
+            "maxItems": 32_768,
+            "items": {
+                "anyOf": [
+                    {"type": "integer", "minimum": -(2**53 - 1), "maximum": 2**53 - 1},
+                    {"type": "string", "pattern": "^-?[1-9][0-9]{16,998}$"},
+                ]
+            },
+        },
+    },
+}
+_REPORTS = {
+    "type": "object",
+    "description": "Reports with their tickets",
+    "additionalProperties": False,
+    "required": ["prdp", "version", "reports"],
+    "properties": {
+        "prdp": {"const": "reports"},
+        "version": {"const": 1},
+        "reports": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_IN_BATCH,
+            "items": {
+                "description": "An object of a ticket and a report. Each entry is answered for by itself: "
+                "one that is anything else is not counted, and its code says why.",
+                "example": {"ticket": "0" * 32, "report": {"prdp": "report"}},
+            },
+        },
+    },
+}
+
+
+TICKETS_WANTED = {
+    "requestBody": {
+        "required": True,
+        "content": {JSON_TYPE: {"schema": TicketsWanted.model_json_schema()}},
+    }
+}
+
+
+def _body(schema: dict[str, Any], binary: str, what: str) -> dict[str, Any]:
+    raw = {"schema": {"type": "string", "format": "binary", "description": what}}
+    return {"requestBody": {"required": True, "content": {JSON_TYPE: {"schema": schema}, binary: raw}}}
+
+
+ONE_REPORT = _body(_REPORT, REPORT_TYPE, "prdp, 0x01, digest (32), token (16), coordinates")
+MANY_REPORTS = _body(
+    _REPORTS, BATCH_TYPE, "prdp, 0x01, digest (32); then ticket (16), token (16), coordinates"
+)
+
 
 _DRAINED = 1 << 22
 _DRAIN_SECONDS = 2.0
@@ -267,12 +442,12 @@ def refusal(refused: Refused) -> Response:
 def _add_reading(app: FastAPI, desk: Desk) -> None:
     """Add what everybody may read."""
 
-    @app.get("/v1/study", response_model=models.StudyStatus, responses=models.refusals())
+    @app.get("/v1/study", response_model=StudyStatus, responses=refusals())
     async def study() -> Any:
         """Return the study, its rounds and how far they are."""
         return JSONResponse(status_of(desk.snapshot))
 
-    @app.get("/v1/campaign", response_model=None, responses=models.refusals("no_open_round"))
+    @app.get("/v1/campaign", response_model=None, responses=refusals("no_open_round"))
     async def campaign() -> Response:
         """Return the campaign of the open round; its digest is the SHA-256 of these bytes."""
         found = desk.snapshot.open_campaign
@@ -280,7 +455,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
             raise Refused("no_open_round")
         return _campaign(found.to_json(), found.digest)
 
-    @app.get("/v1/campaigns/{digest}", response_model=None, responses=models.refusals("not_found"))
+    @app.get("/v1/campaigns/{digest}", response_model=None, responses=refusals("not_found"))
     async def campaign_by_hash(digest: str) -> Response:
         """Return the campaign of any round by its content hash."""
         for stored in desk.snapshot.study.rounds:
@@ -288,7 +463,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
                 return _campaign(stored.campaign, stored.digest)
         raise Refused("not_found")
 
-    @app.get("/v1/result", response_model=None, responses=models.refusals("not_yet"))
+    @app.get("/v1/result", response_model=None, responses=refusals("not_yet"))
     async def result() -> Response:
         """Return the result with its intervals, once the last round is closed."""
         found = desk.snapshot.study.result
@@ -296,7 +471,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
             raise Refused("not_yet")
         return Response(found, media_type=JSON_TYPE)
 
-    @app.get("/v1/health", response_model=models.Health, responses=models.refusals())
+    @app.get("/v1/health", response_model=Health, responses=refusals())
     async def health() -> Any:
         """Say whether the collector has started."""
         return JSONResponse({"ready": bool(desk.snapshot.study.rounds)})
@@ -310,10 +485,10 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
     """Add what clients send."""
 
     @app.post(
-        "/v1/reports", status_code=201, response_model=models.Acknowledged, openapi_extra=models.ONE_REPORT,
+        "/v1/reports", status_code=201, response_model=Acknowledged, openapi_extra=ONE_REPORT,
         dependencies=[Depends(_TICKET)], responses={
-            200: {"model": models.Acknowledged, "description": "The same bytes had come before"},
-            **models.refusals(
+            200: {"model": Acknowledged, "description": "The same bytes had come before"},
+            **refusals(
                 "wrong_version", "no_ticket", "unknown_ticket", "too_slow", "wrong_campaign", "ticket_used",
                 "report_known", "late", "too_large", "wrong_type", "wrong_form", "storage",
             ),
@@ -332,8 +507,8 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
         return Response(said, status, media_type=JSON_TYPE)
 
     @app.post(
-        "/v1/batches", response_model=models.BatchAcknowledged, openapi_extra=models.MANY_REPORTS,
-        responses=models.refusals(
+        "/v1/batches", response_model=BatchAcknowledged, openapi_extra=MANY_REPORTS,
+        responses=refusals(
             "wrong_version", "too_slow", "wrong_campaign", "late", "too_large", "wrong_type", "storage"
         ),
     )  # fmt: skip
@@ -364,9 +539,9 @@ def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
             raise Refused("wrong_operator")
 
     only = [Depends(_OPERATOR), Depends(operator)]
-    said = models.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
+    said = refusals("no_operator", "wrong_operator", "no_open_round", "storage")
 
-    @app.post("/v1/operator/close", response_model=models.StudyStatus, dependencies=only, responses=said)
+    @app.post("/v1/operator/close", response_model=StudyStatus, dependencies=only, responses=said)
     async def close() -> Response:
         """Close the open round: add it up, and open the next one or publish the result."""
         if desk.snapshot.open_campaign is None:
@@ -375,8 +550,8 @@ def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
         return JSONResponse(status_of(desk.snapshot))
 
     @app.post(
-        "/v1/operator/tickets", response_model=models.Tickets, dependencies=only,
-        openapi_extra=models.TICKETS_WANTED, responses=models.refusals(
+        "/v1/operator/tickets", response_model=Tickets, dependencies=only,
+        openapi_extra=TICKETS_WANTED, responses=refusals(
             "no_operator", "wrong_operator", "too_slow", "too_large", "wrong_type", "storage"
         ),
     )  # fmt: skip
@@ -385,7 +560,7 @@ def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
         body = await read_body(request, _MOST_WANTED_BYTES, patience.body_seconds)  # FastAPI reads any length
         if content_type(request) != JSON_TYPE:
             raise Refused("wrong_type")
-        wanted = models.TicketsWanted.read(body)
+        wanted = TicketsWanted.read(body)
         return JSONResponse({"tickets": await desk.give_out(wanted.count)})
 
 

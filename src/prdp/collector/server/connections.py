@@ -1,4 +1,4 @@
-"""Connections that keep others waiting: slow senders, idle ones, half-closed ones, and too many at once."""
+"""Limits of connections and rates: slow senders, idle and half-closed ones, and too many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a collector in this process, until it is stopped."""
+"""Run a collector in this process until it is stopped, with a log of bounded length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public facts about ClickHouse's tables: columns, engines and settings; no record is read."""
+"""Public facts about ClickHouse's tables: columns, engines, settings and origins; no record is read."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from prdp.engines.database import Rows
 from prdp.engines.duckdb.column_types import items_within_digits
-from prdp.engines.interrupts import read_or_fail
-from prdp.engines.progress import listened_to, watched
+from prdp.engines.progress import listened_to, read_or_fail, watched
 from prdp.engines.sources.checks import column_type, declared_casts, frame_columns
 from prdp.engines.sources.frames import readable, types_of
 from prdp.engines.sources.source_query import unchanged

@@ -21,7 +21,7 @@ from prdp.engines.duckdb.database import (
     runner,
     schema_of,
 )
-from prdp.engines.interrupts import advised, stoppable
+from prdp.engines.progress import advised, stoppable
 from prdp.engines.sources.database_files import in_database, of_that_name
 from prdp.engines.sources.readers import source_query
 from prdp.engines.sources.relations import Relation

@@ -3,6 +3,9 @@
 Divisions are of doubles: of whole numbers, MariaDB's ``20000 / 3`` is 6666.6667, which would be a budget
 rounded up. It has no word for upper and lower case as prdp means them, nor for a value that is computed once
 within an expression, nor for a search in many bins: such questions are refused.
+
+A session that runs this has utf8mb4 and the collation utf8mb4_nopad_bin, so that texts are compared by code
+point and blanks count, and the time zone UTC. Its tables' texts are converted to that (``catalog``).
 """
 
 from __future__ import annotations

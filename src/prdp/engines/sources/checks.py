@@ -1,4 +1,4 @@
-"""Check sources by public facts: file names, column names, types; never by rows."""
+"""Check sources by public facts: file names, column names, types, folders of lakes; never by rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tell by a source's form how a database of ours reads it; reads no record."""
+"""Tell by a source's form how a database of ours reads it, Parquet files among them; reads no record.
+
+Names of folders such as ``year=2025`` are columns. Their names are those of all folders together, in small
+letters; a file outside of such a folder has NULL there.
+"""
 
 from __future__ import annotations
 

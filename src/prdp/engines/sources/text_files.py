@@ -1,4 +1,4 @@
-"""CSV files read line by line: whatever one line holds, the others are read as they are.
+"""CSV files and lines of JSON, read line by line: whatever one line holds, the others are read as they are.
 
 A CSV reader that honours quotes across lines lets one stray quote swallow every record after it. Here a
 line is a record, quotes count within it, and a line that has not as many fields as the header is none.

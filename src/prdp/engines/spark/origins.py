@@ -1,7 +1,11 @@
-"""Origins of a Spark DataFrame: the relations at the leaves of its analysed plan; no record is read.
+"""Read a DataFrame's analysed plan: whether rows are records, and the relations at its leaves.
 
 A classic frame's plan is in the driver, and shows each relation's files and each local row set's columns. Of
 Connect, the plan's text, the files that the server lists and the plan that the client sends must do.
+
+Both kinds of frame show their plan as the same text: a classic one has it at hand, and of Connect the server
+is asked for it. A classic frame tells exactly which functions are the caller's own and which never give the
+same twice; of Connect, the plan that the client sends and the names of functions must do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The statement that adds up the budgets behind each different value of a column."""
+"""Statements that add up the budgets behind each value of a column, or behind each key of a search.
+
+A key is what the statement groups by: the bytes of a text, a 64-bit integer, a double, microseconds. So one
+key has one row, and what is a possible key is decided elsewhere, by whoever draws those that nobody has.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import (
     Arrays,
     by_group,
+    computed,
     filled,
     grouped_records,
     halves,
@@ -24,7 +29,6 @@ from prdp.engines.statements.cells import (
     level_sql,
     wide,
 )
-from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.groups import key_sql
 from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join, value_sql
 from prdp.expressions.tokens import quoted

@@ -14,8 +14,7 @@ from dataclasses import replace
 from prdp.declare.units import JoinedTables
 from prdp.engines.duckdb.column_types import column_sql, has_nan
 from prdp.engines.row_sql.expressions import to_sql
-from prdp.engines.statements.cells import level_sql, measured
-from prdp.engines.statements.computed_columns import computed
+from prdp.engines.statements.cells import computed, level_sql, measured
 from prdp.engines.statements.groups import by_code_point, joined, key_columns
 from prdp.expressions.nodes import columns
 from prdp.expressions.tokens import quoted

@@ -1,4 +1,4 @@
-"""Make a study of a query: the words of the central model, asked of clients that trust nobody."""
+"""Make a study of a query: rounds of counts and sums, or any question that an LDP protocol answers."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -10,6 +9,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from prdp.declare.exact import exact
+from prdp.declare.strict_json import RepeatedName, strict_json
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import MOST_LEVELS
 
@@ -38,14 +38,9 @@ def read_object(text: str | bytes, what: str) -> dict[str, Any]:
     if isinstance(text, str | bytes) and len(text) > _MOST_CHARACTERS:
         raise InvalidRequest(f"this is no {what}: it has more than {_MOST_CHARACTERS:,} characters.")
     try:
-        found = json.loads(
-            text,
-            object_pairs_hook=lambda pairs: _once(pairs, what),
-            parse_int=_whole,
-            parse_constant=_no_number,
-        )
-    except InvalidRequest:
-        raise
+        found = strict_json(text, _MOST_DIGITS)
+    except RepeatedName as error:
+        raise InvalidRequest(f"this is no {what}: it says '{shown(error.name)}' twice.") from None
     except RecursionError:
         _too_deep(what)
     except (ValueError, TypeError):
@@ -54,25 +49,6 @@ def read_object(text: str | bytes, what: str) -> dict[str, Any]:
         raise InvalidRequest(f"this is no {what}: it is not a JSON object.")
     _refuse_halves_and_depth(found, what)
     return found
-
-
-def _once(pairs: list[tuple[str, Any]], what: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise InvalidRequest(f"this is no {what}: it says '{shown(name)}' twice.")
-        found[name] = value
-    return found
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError("a whole number of more digits than any double has")
-    return int(digits)
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _too_deep(what: str) -> NoReturn:
