@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import prdp
+from prdp.engines.registry import database_origins
 from prdp.errors import InvalidRequest
 from tests.origins import PRIVATE, TWIN, answered, assert_told_apart, joined, verdict
 
@@ -49,6 +50,14 @@ FORMS = {
     "cast and formatted": "CREATE VIEW {d} AS SELECT CAST(to_char(id, 'FM999') AS BIGINT) AS code FROM {t}",
     "another schema": "CREATE SCHEMA s_{d}; CREATE VIEW {d} AS SELECT id AS code FROM {t}; ",
     "inherited": "CREATE VIEW {d} AS SELECT id AS code FROM ONLY {t}_high",
+    "rule": (
+        "CREATE TABLE {d} AS SELECT code FROM codes;"
+        "CREATE RULE {d}_0 AS ON INSERT TO {t} DO ALSO INSERT INTO {d} VALUES (NEW.id)"
+    ),
+    "view of what a rule fills": (
+        "CREATE TABLE {d}_1 AS SELECT code FROM codes; CREATE VIEW {d} AS TABLE {d}_1;"
+        "CREATE RULE {d}_0 AS ON INSERT TO {t} DO ALSO INSERT INTO {d}_1 VALUES (NEW.id)"
+    ),
 }
 HIDDEN = {
     "SQL function": (
@@ -91,6 +100,17 @@ HIDDEN = {
     "row security": (
         "CREATE TABLE {d} AS SELECT code FROM codes; ALTER TABLE {d} ENABLE ROW LEVEL SECURITY;"
         "CREATE POLICY p ON {d} USING (code IN (SELECT id FROM {t}))"
+    ),
+    "domain": (
+        "CREATE FUNCTION {d}_0(BIGINT) RETURNS BOOLEAN IMMUTABLE LANGUAGE plpgsql AS "
+        "'BEGIN RETURN EXISTS (SELECT FROM public.{t} WHERE id = $1); END';"
+        "CREATE DOMAIN {d}_1 AS BIGINT CHECK ({d}_0(VALUE));"
+        "CREATE VIEW {d} AS SELECT CAST(CAST(code AS {d}_1) AS BIGINT) AS code FROM codes"
+    ),
+    "trigger": (
+        "CREATE TABLE {d} AS SELECT code FROM codes; CREATE FUNCTION {d}_0() RETURNS trigger "
+        "LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.{d} VALUES (NEW.id); RETURN NEW; END';"
+        "CREATE TRIGGER {d}_1 AFTER INSERT ON {t} FOR EACH ROW EXECUTE FUNCTION {d}_0()"
     ),
     "sequence": (
         "CREATE SEQUENCE {d}_0; SELECT setval('{d}_0', (SELECT count(*) FROM {t}));"
@@ -137,6 +157,25 @@ def test_a_partition_is_its_table_and_not_its_sister(bank: str) -> None:
     with pytest.raises(InvalidRequest, match="have one source"):
         joined("people", "of_people_low", bank)
     assert joined("people_low", "of_people_high", bank).ledger.left == 1
+
+
+def test_a_table_is_known_by_whichever_address_leads_to_it(bank: str) -> None:
+    other = bank.replace("host=/", "host=/./")
+    assert other != bank
+    private = database_origins(bank, [PRIVATE])[PRIVATE]
+    assert private.shared(database_origins(other, [derived(PRIVATE, "view")])[derived(PRIVATE, "view")])
+    assert not private.shared(database_origins(other, [derived(TWIN, "view")])[derived(TWIN, "view")])
+
+
+def test_a_trigger_that_only_looks_a_value_up_is_no_origin(bank: str) -> None:
+    with psycopg.connect(bank, autocommit=True) as database:
+        database.execute(
+            "CREATE FUNCTION known() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN IF EXISTS (SELECT FROM public.codes WHERE code = NEW.town) THEN RETURN NEW; END IF; "
+            "RETURN NULL; END'; "
+            "CREATE TRIGGER known BEFORE INSERT ON people FOR EACH ROW EXECUTE FUNCTION known()"
+        )
+    assert verdict(PRIVATE, "codes", bank) == "answered"
 
 
 def test_what_cannot_be_traced_is_public_by_declaration_and_the_ledger_says_so(

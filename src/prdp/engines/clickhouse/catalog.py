@@ -469,6 +469,7 @@ class _Trace:
 
     ask: Ask
     shown: str
+    server: str
     own_functions: frozenset[str]
     tables: dict[Name, tuple[str, str, str]]
     found: list[Origins] = field(default_factory=list)
@@ -482,7 +483,7 @@ class _Trace:
         words = ".".join(name)
         engine, query, _ = self.tables[name]
         self.found.append(
-            Origins({("clickhouse", self.shown, *name): f"the table {words!r} of {self.shown}"})
+            Origins({("clickhouse", self.server, *name): f"the table {words!r} of {self.shown}"})
         )
         if engine in _VIEWS:
             self._query(name[0], query)
@@ -537,9 +538,10 @@ def table_origins(ask: Ask, shown: str, names: Iterable[Name]) -> dict[Name, Ori
     tables = {(database, name): (engine, query, made) for database, name, engine, query, made in listed}
     functions = ask("SELECT lower(name) FROM system.functions WHERE toString(origin) = 'System'")
     own = frozenset(name for (name,) in functions)
+    ((server,),) = ask("SELECT toString(serverUUID())")  # whatever address leads there
     found = {}
     for name in names:
-        trace = _Trace(ask, shown, own, tables)
+        trace = _Trace(ask, shown, server, own, tables)
         trace.follow(name)
         found[name] = Origins.union(trace.found)
     return found

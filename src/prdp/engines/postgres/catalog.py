@@ -58,6 +58,9 @@ _ORIGINS = r"""
             SELECT CAST(one[1] AS oid) FROM pg_catalog.pg_rewrite AS w
             CROSS JOIN LATERAL pg_catalog.regexp_matches(w.ev_action::text, ':relid (\d+)', 'g') AS one
             WHERE w.ev_class = r.number AND w.ev_type = '1'
+          UNION ALL
+            SELECT w.ev_class FROM pg_catalog.pg_rewrite AS w
+            WHERE w.ev_type <> '1' AND w.ev_action::text ~ (':relid ' || r.number || '\M')
         ) AS found (number)
     ), called AS (
         SELECT r.number, p.oid AS function, p.proname, p.provolatile, p.proargtypes, p.prorettype
@@ -71,6 +74,17 @@ _ORIGINS = r"""
         WHEN c.oid IS NULL OR c.relkind NOT IN ('r', 'p', 'v', 'm', 'f') OR r.number < 16384 THEN 'catalogue'
         WHEN c.relkind = 'f' THEN 'foreign'
         WHEN c.relrowsecurity THEN 'secured'
+        WHEN EXISTS (
+            SELECT FROM pg_catalog.pg_rewrite AS w
+            WHERE w.ev_class = r.number AND w.ev_type = '1' AND w.ev_action::text LIKE '%%{COERCETODOMAIN %%'
+        ) THEN 'domain'
+        WHEN EXISTS (
+            SELECT FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+            WHERE NOT t.tgisinternal AND t.tgrelid <> r.number AND p.prosrc ~* (
+                '\m(into|update|from|only|copy|table)\s+("?\w+"?\s*\.\s*)?"?'
+                || pg_catalog.regexp_replace(c.relname, '([^\w])', '\\\1', 'g') || '"?(\W|$)')
+            AND p.prosrc ~* '\m(insert|update|delete|merge|copy|truncate)\M'
+        ) THEN 'trigger'
         ELSE COALESCE((
             SELECT min(k.proname) FROM called AS k WHERE k.number = r.number AND NOT (
                 k.function < 16384 AND (k.provolatile = 'i' OR k.provolatile = 's'
@@ -81,10 +95,12 @@ _ORIGINS = r"""
         LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE r.number <> 0 ORDER BY 1
 """
-"""What is below a table or view: its partitions and children, and what its query reads, as it was parsed.
+"""What is below a table or view: its partitions and children, what its query reads, as it was parsed, and
+tables whose rules write into it.
 
 A function is taken for one of its arguments alone if it is PostgreSQL's own and immutable, or stable with no
-argument that names an object (name, oid, regclass) and no result that holds rows (xml, record).
+argument that names an object (name, oid, regclass) and no result that holds rows (xml, record). A trigger's
+function is known as text alone: one that writes, and names the table, may fill it.
 """
 
 _POLICIES = """
@@ -106,6 +122,11 @@ _LISTED = """
 _FACTS = """
     SELECT pg_catalog.current_setting('server_encoding'),
         CAST(pg_catalog.current_setting('server_version_num') AS INT) / 10000
+"""
+_MAY_ASK = "SELECT pg_catalog.has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')"
+_IDENTITY = """
+    SELECT (SELECT system_identifier FROM pg_catalog.pg_control_system()), d.oid
+    FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()
 """
 _TYPES = {
     "int2": "SMALLINT",
@@ -188,10 +209,11 @@ def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> Pos
         if form:
             read[column] = form.format(quoted(column))
     below = ask(_ORIGINS, number)
+    server = _server(ask) or shown
     hiding = [one for one, *_, trouble in below if trouble == "secured"] if query else [number] * secured
     made = " ".join([*query.split(), *_row_security(ask, hiding)])
     filtered = bool(query or secured)
-    return PostgresTable((schema, name), types, read, made, filtered, _origins(below, shown))
+    return PostgresTable((schema, name), types, read, made, filtered, _origins(below, shown, server))
 
 
 def _row_security(ask: Ask, tables: list[int]) -> list[str]:
@@ -202,10 +224,16 @@ def _row_security(ask: Ask, tables: list[int]) -> list[str]:
     return [f"row security for {quoted(role)}:", *(text for (text,) in ask(_POLICIES, tables))]
 
 
-def _origins(found: Rows, shown: str) -> Origins:
+def _server(ask: Ask) -> str:
+    """Return the server's own number and its database's, whatever address leads there; empty if not told."""
+    ((told,),) = ask(_MAY_ASK)
+    return str(ask(_IDENTITY)[0]) if told else ""
+
+
+def _origins(found: Rows, shown: str, server: str) -> Origins:
     """Return the tables below a table or view."""
     places: dict[Place, str] = {
-        ("postgres", shown, below): f"the table '{schema}.{name}' of {shown}"
+        ("postgres", server, below): f"the table '{schema}.{name}' of {shown}"
         for below, schema, name, _ in found
     }
     reasons = (
@@ -220,6 +248,8 @@ _UNTRACED = {
     "catalogue": "{0}, which PostgreSQL itself keeps of other tables",
     "foreign": "{0}, a foreign table",
     "secured": "{0}, of which row security shows some rows",
+    "domain": "{0}, whose query casts to a domain, which may have a CHECK",
+    "trigger": "{0}, into which a trigger of another table may write",
 }
 
 
