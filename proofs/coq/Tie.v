@@ -13,6 +13,8 @@ Fixpoint same (L L' : law) : bool :=
       && yes (Q_dec t1 t1') && yes (Q_dec t2 t2')
   | Exponential q m, Exponential q' m' => yes (list_eq_dec Q_dec q q') && yes (list_eq_dec Z.eq_dec m m')
   | Flip q, Flip q' => yes (list_eq_dec Q_dec q q')
+  | Coin p l e, Coin p' l' e' => yes (Q_dec p p') && yes (Q_dec l l') && yes (Q_dec e e')
+  | Symbol own k e, Symbol own' k' e' => yes (own_dec own own') && yes (Nat.eq_dec k k') && yes (Q_dec e e')
   | Then a r n f, Then a' r' n' f' =>
       same a a' && yes (rule_dec r r') && yes (Nat.eq_dec n n') && (0 <? n)%nat
       && forallb (fun j => same (f j) (f' j)) (seq 0 n)
@@ -25,14 +27,16 @@ Proof. now destruct d. Qed.
 (** Laws that are the same have the same chances: by induction, and at places that a rule can point to. *)
 Theorem same_sound reads L L' : same L L' = true -> forall o, denote reads L o = denote reads L' o.
 Proof.
-  revert L'. induction L as [vs ts | v p | ms ths t1 t2 | q m | q | a IHa r n f IHf];
-    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | a' r' n' f']; cbn [same]; try easy;
+  revert L'. induction L as [vs ts | v p | ms ths t1 t2 | q m | q | p l e | own k e | a IHa r n f IHf];
+    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | p' l' e' | own' k' e' | a' r' n' f']; cbn [same]; try easy;
     rewrite ?andb_true_iff; intros H.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - destruct H as [[[A B] C] D]. apply yes_is in A, B, C, D. now subst.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - apply yes_is in H. now subst.
+  - destruct H as [[A B] C]. apply yes_is in A, B, C. now subst.
+  - destruct H as [[A B] C]. apply yes_is in A, B, C. now subst.
   - destruct H as [[[[A B] C] N] F]. apply yes_is in B, C. subst. apply Nat.ltb_lt in N. rewrite forallb_forall in F.
     intros [ys | j | x y]; cbn [denote]; try reflexivity. rewrite (IHa a' A x). f_equal.
     assert (place reads r' n' x < n')%nat by (unfold place; lia). apply IHf, F, in_seq. lia.
