@@ -112,13 +112,17 @@ def _scale(noise: DiscreteLaplace) -> Fraction:
     return noise.scale
 
 
+def shape(noise: ConcaveNoise) -> str:
+    """Return the lengths and slopes of a noise's pieces."""
+    if type(noise) is not ConcaveNoise:
+        raise TypeError(f"{type(noise).__name__} is no concave noise")
+    lengths = (high - low for low, high in pairwise((0, *noise.ends)))
+    pieces = zip(lengths, noise.slopes, strict=True)
+    return sequence(f"({integer(length)}%Z, {rational(slope)})" for length, slope in pieces)
+
+
 def _shaped(drawn: Shaped) -> str:
-    if type(drawn.noise) is not ConcaveNoise:
-        raise TypeError(f"{type(drawn.noise).__name__} is no concave noise")
-    lengths = (high - low for low, high in pairwise((0, *drawn.noise.ends)))
-    pieces = zip(lengths, drawn.noise.slopes, strict=True)
-    shape = sequence(f"({integer(length)}%Z, {rational(slope)})" for length, slope in pieces)
-    return f"(Shaped {integer(drawn.value)}%Z {shape})"
+    return f"(Shaped {integer(drawn.value)}%Z {shape(drawn.noise)})"
 
 
 def _scan(drawn: Scan) -> str:
