@@ -1,6 +1,6 @@
 (** The laws that Python draws from, held against those that are proved: equality of integers and fractions. *)
 From Coq Require Import String Reals ZArith QArith Qreals Lia List Bool.
-From Prdp Require Import Notion Laplace Concave Law Lawful Clip Sides Tiers Added.
+From Prdp Require Import Notion Laplace Concave Law Lawful Clip Sides Tiers Added Joint.
 Import ListNotations.
 
 Definition yes {A B : Prop} (d : {A} + {B}) : bool := if d then true else false.
@@ -111,6 +111,16 @@ Definition agrees_choice (s q fine : Q) (places : list (Z * Z * Z * nat)) (eight
   lt0 s && lt0 q && Qle_bool 0 fine && Qle_bool fine 1 && negb (length windows =? 0)%nat && forallb okb D
   && formed L && same L (choice_law s q fine (place_of places) eighths climbs windows D).
 
+Definition agrees_started (s q choosing answering beyond : Q) (bs climbs : list Q) (l : Z) (octaves : list Z)
+  (signed : bool) (D : list row) (L : law) : bool :=
+  lt0 s && lt0 q && Qle_bool 0 choosing && lt0 answering && lt0 beyond
+  && Qle_bool (choosing + answering + beyond) 1 && forallb lt0 bs && negb (length bs =? 0)%nat && (0 <? l)%Z
+  && forallb (Z.ltb 0) octaves && forallb (fun r => okb r && (0 <=? sign r * value r)%Z) D
+  && formed L && same L (started_law s q choosing answering beyond bs climbs l octaves signed D).
+Definition agrees_joint (P : public) (largest : Z) (groups : nat) (D : list owner) (L : law) : bool :=
+  sound_publicb P && (0 <=? largest)%Z && forallb (fun u => okb (whole_of u)) D
+  && formed L && same L (joint_law P largest groups D).
+
 Lemma adds_in {A} (r : A) D D' : adds r D D' -> In r D'.
 Proof. intros (l & m & _ & ->). apply in_or_app. right. now left. Qed.
 
@@ -217,4 +227,35 @@ Proof.
   - split; now apply Qle_bool_iff.
   - now destruct windows.
   - apply okb_sound, O, (adds_in r D D' N).
+Qed.
+
+(** The same of [started]. *)
+Theorem started_tied reads s q choosing answering beyond bs climbs l octaves signed r D D' L L' : adds r D D' ->
+  agrees_started s q choosing answering beyond bs climbs l octaves signed D L = true ->
+  agrees_started s q choosing answering beyond bs climbs l octaves signed D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_started. rewrite !andb_true_iff, !forallb_forall.
+  intros N [[[[[[[[[[[[S Q] C] A] B] One] P] NE] LP] OC] _] _] Same] [[[_ O] _] Same'].
+  apply (tied _ _ _ (denote reads (started_law s q choosing answering beyond bs climbs l octaves signed D))
+    (denote reads (started_law s q choosing answering beyond bs climbs l octaves signed D'))); auto using same_sound.
+  specialize (O r (adds_in r D D' N)). apply andb_true_iff in O. destruct O as [O V].
+  apply started_private; auto using lt0_sound, okb_sound; try now apply Qle_bool_iff.
+  - apply Forall_forall. auto using lt0_sound.
+  - now destruct bs.
+  - now apply Z.ltb_lt.
+  - apply Forall_forall. intros t I. now apply Z.ltb_lt, OC.
+  - now apply Z.leb_le.
+Qed.
+
+(** The same of units in several groups. *)
+Theorem joint_tied reads P largest groups u D D' L L' : adds u D D' ->
+  agrees_joint P largest groups D L = true -> agrees_joint P largest groups D' L' = true ->
+  within (Q2R (share P * budget P (whole_of u))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_joint. rewrite !andb_true_iff, !forallb_forall. intros N [[[[S M] _] _] A] [[[_ O] _] B].
+  apply (tied _ _ _ (denote reads (joint_law P largest groups D)) (denote reads (joint_law P largest groups D')));
+    auto using same_sound.
+  apply joint_private; auto using sound_publicb_sound; [now apply Z.leb_le |].
+  apply okb_sound, O, (adds_in u D D' N).
 Qed.

@@ -19,9 +19,11 @@ import numpy as np
 
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
+import prdp.mechanisms.started as started
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.cell_columns import CellColumns
 from prdp.cells.summary import Ratios, Summary
+from prdp.cells.units import Caps, OwnerGroups
 from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import BothReaching
@@ -30,15 +32,19 @@ from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
+from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import PaperPartition
+from prdp.mechanisms.started import StartedClip
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Shaped
+from prdp.release.excluded_tail import OCTAVES
 from proofs.coq import coq_terms
 from proofs.coq.coq_terms import Names, integer, integers, rational, rationals, sequence
+from tests.exact.owners_universe import OWNERS, in_groups
 from tests.exact.test_tiers import spans
-from tests.exact.universe import LEVELS
+from tests.exact.universe import LEVELS, MEASURE
 
 SEED = 20261118
 TABLES, MUTANT_TABLES = 40, 8
@@ -205,6 +211,43 @@ def of_the_farthest(random: Random, names: Names) -> str:
     return f"agrees_choice {facts} {rationals(prior.climbs)} {sequence(windows)} {table.rows} {law}"
 
 
+def from_a_known_point(random: Random, names: Names) -> str:
+    """Return the claim for a total that starts from a known point, of one sign or of both."""
+    table, signed = made_up(random), random.choice((False, True))
+    at = Fraction(random.randrange(1, 400), random.randrange(1, 9))
+    mechanism = StartedClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
+    points = Points.spanning(table.empty, started._STRIDE)
+    parts = rationals((mechanism.choice, mechanism.answer, mechanism.beyond))[1:-1].replace(";", "")
+    facts = (
+        f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
+        rationals(points.per_quantum(place) for place in range(len(points.numerators))),
+        rationals(mechanism.climbs(table.empty, at)),
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)} {str(signed).lower()}",
+    )
+    law = names.law(mechanism.law(table.cells, table.share))
+    return f"agrees_started {' '.join(facts)} {table.rows} {law}"
+
+
+def of_units_in_groups(random: Random, names: Names) -> str:
+    """Return the claim for units in two groups; cells and parts of each are found of it alone."""
+    units = random.choices(OWNERS, k=random.randrange(4))
+    share, bits = random.choice(SHARES), 4
+    empty, table = (in_groups(owners, MEASURE).refined(bits) for owners in ([], units))
+    found = [in_groups([unit], MEASURE).refined(bits) for unit in units]
+    rows = [
+        f"(Build_owner {_cell(one)} {integers(one.unclipped())})" for one in found if len(one.summary.cells.count)
+    ]
+    facts = f"{public(empty.summary, FENCED, share)} {integer(empty.summary.largest)}%Z 2"
+    law = names.law(Joint(FENCED).law(table, share))
+    return f"agrees_joint {facts} {sequence(rows)} {law}"
+
+
+def _cell(unit: OwnerGroups) -> str:
+    (cell,) = unit.summary.cells
+    record = (cell.key.quanta, cell.key.low, cell.key.high, cell.key.sign, cell.total)
+    return "(Build_row {} {} {} {} {})%Z".format(*map(integer, record))
+
+
 def _nats(numbers: Iterable[int]) -> str:
     return sequence(f"{number}%nat" for number in numbers)
 
@@ -218,6 +261,8 @@ CLAIMS: Mapping[str, Callable[[Random, Names], str]] = {
     "partition": by_domains,
     "additive": of_a_shape,
     "choice": of_the_farthest,
+    "started": from_a_known_point,
+    "joint": of_units_in_groups,
 }
 
 
@@ -294,6 +339,16 @@ def _caps_of_twice_the_budget() -> AbstractContextManager[Any]:
     return patch.object(Additive, "law", wrong)
 
 
+def _twice_the_caps() -> AbstractContextManager[Any]:
+    right = Joint.caps
+
+    def wrong(owners: OwnerGroups, tuning: Tuning, place: int) -> Caps:
+        caps = right(owners, tuning, place)
+        return replace(caps, by_level=tuple(2 * cap for cap in caps.by_level))
+
+    return patch.object(Joint, "caps", staticmethod(wrong))
+
+
 def _masses_up_to_a_place() -> AbstractContextManager[Any]:
     return patch(f"{Choice.__module__}.beyond", lambda masses: [*accumulate(masses)])
 
@@ -349,10 +404,20 @@ MUTANTS: Mapping[str, Mapping[str, Callable[[], AbstractContextManager[Any]]]] =
         "masses up to a place": _masses_up_to_a_place,
         "records counted for their budgets": _records_for_budgets,
     },
+    "started": {
+        "clipped by lower ends": _clipped_by_lower_ends,
+        "half of the masses": _half_of_the_masses,
+        "noise of half the scale": partial(_noise_of_half_the_scale, StartedClip),
+    },
+    "joint": {
+        "half of the masses": _half_of_the_masses,
+        "noise of half the scale": partial(_noise_of_half_the_scale, Joint),
+        "caps of twice the budget": _twice_the_caps,
+    },
 }
 
 _HEAD = """From Coq Require Import ZArith QArith List String Bool.
-From Prdp Require Import Law Clip Sides Tiers Tie.
+From Prdp Require Import Law Clip Sides Tiers Added Joint Tie.
 Import ListNotations. Open Scope Q_scope.
 """
 
