@@ -223,3 +223,180 @@ Proof.
   - intros j _. destruct (nth j windows ([], [])) as [steps own]. apply by_mass_private; auto.
     repeat apply Qmult_le_0_compat; lra.
 Qed.
+
+(** [started]: a choice near a known point, and at the point that is drawn the clipped total and what lies beyond it. *)
+Definition kept_low (b : Q) (r : row) : Z := Z.min (low r) (cap b r).
+Definition room (b : Q) (times : Z) (r : row) : Z := Qfloor (inject_Z (quanta r * times) * b).
+Definition excess (b : Q) (times : Z) (r : row) : Z :=
+  if (high r - kept_low b r <=? room b times r)%Z then (sign r * value r - kept_low b r)%Z else room b times r.
+(** Of those that are [here]: a total for each octave of the records that reach no further, and a mass of the rest. *)
+Fixpoint beyond_of (b : Q) (l : Z) (octaves : list Z) (here : row -> bool) : list (row -> Z) :=
+  match octaves with
+  | [] => [fun r => if here r then (quanta r / l)%Z else 0%Z]
+  | times :: rest =>
+      let inside r := (high r <=? room b (times + 1) r)%Z in
+      (fun r => if here r && inside r then excess b times r else 0%Z)
+      :: beyond_of b l rest (fun r => here r && negb (inside r))
+  end.
+Definition beyond_scales (sa q b : Q) (l : Z) (octaves : list Z) : list Q :=
+  map (fun times => Qred (inject_Z times * (b / q / sa))) octaves ++ [Qred (1 / (sa * q * inject_Z l))].
+Definition sides_of (signed : bool) : list (row -> bool) :=
+  if signed then [fun r => (sign r =? -1)%Z; fun r => (sign r =? 1)%Z] else [fun _ => true].
+Definition outside (b : Q) (side : row -> bool) (r : row) : bool := side r && negb (high r <=? cap b r)%Z.
+Definition started_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool) (D : list row) : law :=
+  Noisy (totals (clipped b :: flat_map (fun side => beyond_of b l octaves (outside b side)) (sides_of signed)) D)
+    (Qred (b / q / (s * answering)) :: flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed)).
+Definition started_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Z)
+  (signed : bool) (D : list row) : law :=
+  Then (Flip (weighed (s * choosing * q) (map mass_above points) climbs D)) Here (length points)
+    (fun j => started_answer s q answering beyond (nth j points 1) l octaves signed D).
+
+Section Started.
+Variables (s q beyond b : Q) (l : Z) (r : row).
+Hypothesis (s_pos : 0 < s) (q_pos : 0 < q) (beyond_pos : 0 < beyond) (b_pos : 0 < b) (l_pos : (0 < l)%Z).
+Hypothesis r_ok : ok r.
+Hypothesis same_sign : (0 <= sign r * value r)%Z.
+Let e : Q := s * beyond * (inject_Z (quanta r) * q).
+
+Lemma e_pos : 0 <= e.
+Proof.
+  destruct r_ok as (K & _). unfold e. repeat apply Qmult_le_0_compat; try lra. now rewrite <- (Zle_Qle 0).
+Qed.
+
+Lemma room_bounds times : (0 < times)%Z ->
+  (0 <= room b times r)%Z /\ inject_Z (room b times r) <= inject_Z times * (inject_Z (quanta r) * b).
+Proof.
+  intros T. destruct r_ok as (K & _). unfold room. split.
+  - replace 0%Z with (Qfloor 0) by reflexivity. apply Qfloor_resp_le.
+    apply Qmult_le_0_compat; [| lra]. rewrite <- (Zle_Qle 0). nia.
+  - apply Qle_trans with (1 := Qfloor_le _). rewrite inject_Z_mult. apply Qle_lteq. right. ring.
+Qed.
+
+Lemma excess_cost times : (0 < times)%Z -> inject_Z (Z.abs (excess b times r)) / Qred (inject_Z times * (b / q / (s * beyond))) <= e.
+Proof.
+  intros T. destruct (room_bounds times T) as [R0 R1]. destruct (cap_bounds b r r_ok b_pos) as [C0 C1].
+  assert (0 < inject_Z times) as TQ by now rewrite <- (Zlt_Qlt 0).
+  assert (0 < s * beyond) as SB by (apply Qmult_lt_0_compat; assumption).
+  assert (0 < b / q / (s * beyond)) as BQ
+    by (apply Qlt_shift_div_l; auto; rewrite Qmult_0_l; apply Qlt_shift_div_l; auto; lra).
+  assert (cap b r <= room b times r)%Z as CR.
+  { unfold cap, room. apply Qfloor_resp_le. destruct r_ok as (K & _). rewrite inject_Z_mult.
+    assert (1 <= inject_Z times) by (change 1 with (inject_Z 1); rewrite <- Zle_Qle; lia).
+    assert (0 <= inject_Z (quanta r)) by now rewrite <- (Zle_Qle 0).
+    assert (0 <= inject_Z (quanta r) * b) by (apply Qmult_le_0_compat; lra). nra. }
+  apply ratio_le with (room b times r).
+  - rewrite Qred_correct. now apply Qmult_lt_0_compat.
+  - pose proof r_ok as (K & L & S & V). unfold excess, kept_low.
+    destruct (Z.leb_spec (high r - Z.min (low r) (cap b r)) (room b times r)); [| lia].
+    assert (sign r * value r <= high r)%Z by nia. lia.
+  - apply Qle_trans with (1 := R1). rewrite Qred_correct. unfold e. apply Qle_lteq. right. field. lra.
+Qed.
+
+Lemma beyond_cost octaves here : Forall (fun t => 0 < t)%Z octaves ->
+  added r (beyond_of b l octaves here) (beyond_scales (s * beyond) q b l octaves) <= if here r then e else 0.
+Proof.
+  intros T. unfold beyond_scales. revert here. pose proof e_pos as E.
+  induction T as [| times octaves P T IH]; intros here; cbn [beyond_of map app added].
+  - destruct (here r); [| change (inject_Z (Z.abs 0)) with 0; unfold Qdiv; lra].
+    rewrite Qplus_0_r. destruct r_ok as (K & _). assert (0 < inject_Z l) as LQ by now rewrite <- (Zlt_Qlt 0).
+    assert (0 < s * beyond * q * inject_Z l) as A by (repeat apply Qmult_lt_0_compat; assumption).
+    pose proof (Z.div_pos (quanta r) l K l_pos). pose proof (Z.mul_div_le (quanta r) l l_pos).
+    apply ratio_le with (quanta r / l)%Z.
+    + rewrite Qred_correct. apply Qlt_shift_div_l; lra.
+    + lia.
+    + rewrite Qred_correct. unfold e.
+      setoid_replace (s * beyond * (inject_Z (quanta r) * q) * (1 / (s * beyond * q * inject_Z l)))
+        with (inject_Z (quanta r) / inject_Z l) by (field; repeat split; lra).
+      apply Qle_shift_div_l; auto. rewrite <- inject_Z_mult, <- Zle_Qle. lia.
+  - specialize (IH (fun r => here r && negb (high r <=? room b (times + 1) r)%Z)). cbn beta in IH.
+    set (more := added r _ _) in *. clearbody more.
+    pose proof (excess_cost times P) as X. set (t := Qred _) in *. clearbody t.
+    assert (inject_Z (Z.abs 0) / t == 0) as Z by (unfold Qdiv; change (inject_Z (Z.abs 0)) with 0; ring).
+    destruct (here r), (high r <=? room b (times + 1) r)%Z; cbn [andb negb] in *; rewrite ?Z; lra.
+Qed.
+End Started.
+
+Lemma added_app {Rec} (r : Rec) cs cs' ts ts' : length cs = length ts ->
+  added r (cs ++ cs') (ts ++ ts') == added r cs ts + added r cs' ts'.
+Proof.
+  revert ts. induction cs as [| c cs IH]; intros [| t ts] L; cbn [length] in L; try lia; cbn [app added]; [ring |].
+  rewrite IH by lia. ring.
+Qed.
+
+Lemma beyond_length b l octaves here sa q :
+  length (beyond_of b l octaves here) = length (beyond_scales sa q b l octaves).
+Proof.
+  unfold beyond_scales. rewrite app_length, map_length. simpl. revert here.
+  induction octaves as [| t octaves IH]; intros here; cbn [beyond_of length]; [reflexivity |]. rewrite IH. lia.
+Qed.
+
+Lemma beyond_scales_pos sa q b l octaves : 0 < sa -> 0 < q -> 0 < b -> (0 < l)%Z -> Forall (fun t => 0 < t)%Z octaves ->
+  Forall (fun t => 0 < t) (beyond_scales sa q b l octaves).
+Proof.
+  intros S Q B L T. assert (0 < inject_Z l) as LQ by now rewrite <- (Zlt_Qlt 0).
+  apply Forall_app. split.
+  - apply Forall_map. apply Forall_impl with (2 := T). intros t P. rewrite Qred_correct. apply Qmult_lt_0_compat.
+    + now rewrite <- (Zlt_Qlt 0).
+    + apply Qlt_shift_div_l; auto. rewrite Qmult_0_l. apply Qlt_shift_div_l; lra.
+  - repeat constructor. rewrite Qred_correct. apply Qlt_shift_div_l; [repeat apply Qmult_lt_0_compat; assumption | lra].
+Qed.
+
+(** The theorem of started.md: the known point moves public costs only, so the choice costs its part; at the point that
+    is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more than
+    that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
+    Of a record's value its cell's upper end must be right, and its sign. *)
+Theorem started_private reads s q choosing answering beyond points climbs l octaves signed r D D' :
+  0 < s -> 0 < q -> 0 <= choosing -> 0 < answering -> 0 < beyond -> choosing + answering + beyond <= 1 ->
+  Forall (fun b => 0 < b) points -> points <> [] -> (0 < l)%Z -> Forall (fun t => 0 < t)%Z octaves ->
+  ok r -> (0 <= sign r * value r)%Z -> adds r D D' ->
+  within (Q2R (s * (inject_Z (quanta r) * q)))
+    (denote reads (started_law s q choosing answering beyond points climbs l octaves signed D))
+    (denote reads (started_law s q choosing answering beyond points climbs l octaves signed D')).
+Proof.
+  intros S Q C A B One P NE L T O V N. unfold started_law. pose proof O as (K & _).
+  assert (0 <= inject_Z (quanta r)) as KQ by now rewrite <- (Zle_Qle 0).
+  assert (0 <= s * (inject_Z (quanta r) * q)) as SE by (repeat apply Qmult_le_0_compat; lra).
+  apply within_le with (Q2R (s * choosing * q * inject_Z (quanta r))
+    + Q2R (s * (answering + beyond) * (inject_Z (quanta r) * q)))%R; try apply denote_pos.
+  { rewrite <- Q2R_plus. apply Qle_Rle.
+    setoid_replace (s * choosing * q * inject_Z (quanta r) + s * (answering + beyond) * (inject_Z (quanta r) * q))
+      with ((choosing + answering + beyond) * (s * (inject_Z (quanta r) * q))) by ring. nra. }
+  apply then_within.
+  - destruct points; [easy | simpl; lia].
+  - apply (masses_private reads r D D' N (s * choosing * q) (map mass_above points) climbs (quanta r) []); auto.
+    + repeat apply Qmult_le_0_compat; lra.
+    + apply Forall_map, Forall_forall. intros b _. unfold mass_above. destruct (_ <=? _)%Z; lia.
+  - intros j J. rewrite Forall_forall in P. pose proof (P _ (nth_In points 1 J)) as BP.
+    set (b := nth j points 1) in *. clearbody b. unfold started_answer.
+    assert (0 < s * answering) as SA by (apply Qmult_lt_0_compat; assumption).
+    assert (0 < s * beyond) as SB by (apply Qmult_lt_0_compat; assumption).
+    assert (0 < b / q / (s * answering)) as BQ
+      by (apply Qlt_shift_div_l; auto; rewrite Qmult_0_l; apply Qlt_shift_div_l; lra).
+    eapply within_le; [apply denote_pos | apply denote_pos | | apply (totals_private reads r D D' N)].
+    + apply Qle_Rle. cbn [added].
+      assert (inject_Z (Z.abs (clipped b r)) / Qred (b / q / (s * answering))
+        <= s * answering * (inject_Z (quanta r) * q)) as X.
+      { destruct (cap_bounds b r O BP) as [C0 C1]. apply ratio_le with (cap b r).
+        - now rewrite Qred_correct.
+        - now apply clipped_le_cap.
+        - apply Qle_trans with (1 := C1). rewrite Qred_correct. apply Qle_lteq. right. field. lra. }
+      assert (added r (flat_map (fun side => beyond_of b l octaves (outside b side)) (sides_of signed))
+        (flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed))
+        <= s * beyond * (inject_Z (quanta r) * q)) as Y.
+      { pose proof (e_pos s q beyond r S Q B O) as EP.
+        pose proof (fun side => beyond_cost s q beyond b l r S Q B BP L O V octaves (outside b side) T) as Cost.
+        unfold sides_of. destruct signed; cbn [flat_map]; rewrite ?app_nil_r.
+        - rewrite added_app by apply beyond_length.
+          pose proof (Cost (fun r => (sign r =? -1)%Z)) as C1. pose proof (Cost (fun r => (sign r =? 1)%Z)) as C2.
+          unfold outside in C1 at 2. unfold outside in C2 at 2.
+          destruct (Z.eqb_spec (sign r) (-1)), (Z.eqb_spec (sign r) 1); try lia; cbn [andb] in *;
+            destruct (negb (high r <=? cap b r)%Z); lra.
+        - pose proof (Cost (fun _ => true)) as C1. unfold outside in C1 at 2. cbn [andb] in C1.
+          destruct (negb (high r <=? cap b r)%Z); lra. }
+      lra.
+    + cbn [length]. f_equal. clear. induction (sides_of signed) as [| side sides IH]; cbn [flat_map]; auto.
+      rewrite !app_length, IH. f_equal. apply beyond_length.
+    + constructor; [now rewrite Qred_correct |].
+      induction (sides_of signed) as [| side sides IH]; cbn [flat_map]; [constructor |].
+      apply Forall_app. split; auto. now apply beyond_scales_pos.
+Qed.

@@ -149,6 +149,16 @@ Proof.
       apply Rmult_le_compat_r; auto. apply exp_le. nra. }
   intros tr. destruct (transcript_loss tr). split; now apply H.
 Qed.
+
+(** The same of any set of transcripts: sums of chances that are close are close ([prob_le]). Sets whose sums are
+    infinite have no p; those of transcripts of one length never do, if questions and answers have laws. *)
+Theorem ledger_events A p1 p2 : prob (chance_of W) A p1 -> prob (chance_of W') A p2 ->
+  p1 <= exp e * p2 /\ p2 <= exp e * p1.
+Proof.
+  intros P1 P2. pose proof (exp_pos e). pose proof ledger as L. split.
+  - apply (prob_le (exp e) (chance_of W) (chance_of W') A); auto; [lra |]. intros tr _. apply L.
+  - apply (prob_le (exp e) (chance_of W') (chance_of W) A); auto; [lra |]. intros tr _. apply L.
+Qed.
 End Ledger.
 
 Section Plain.

@@ -151,16 +151,18 @@ Qed.
 Section Claim.
 (** Places 0, ..., n - 1: what each is charged for, and what it costs besides; for each place its partner. *)
 Variables (n : nat) (charged cost : nat -> R) (z : nat -> nat).
-(** A unit that is charged weighs [a]; a partner costs at most [climb] more, and by [step] less with each rank. *)
-Variables (a climb step x : R) (rank : nat -> nat) (places : list nat).
+(** A unit that is charged weighs [a]; of a place more than [x] would be in full at its partner, which costs at most
+    [climb] more, and by [step] less with each rank. Both may differ from place to place, as near the last point. *)
+Variables (a c step : R) (x climb : nat -> R) (rank : nat -> nat) (places : list nat).
 Hypothesis step_pos : 0 < step.
 Hypothesis a_pos : 0 < a.
-Hypothesis enough : climb <= a * x.
+Hypothesis c_neg : c <= 0.
+Hypothesis enough : forall i, In i places -> climb i - a * x i <= c.
 Hypothesis n_pos : (0 < n)%nat.
 Hypothesis different : NoDup places.
 Hypothesis inside : forall i, In i places -> (i < n)%nat /\ (z i < n)%nat.
-Hypothesis heavy : forall i, In i places -> x < charged i - charged (z i).
-Hypothesis near : forall i, In i places -> cost (z i) - cost i <= climb - step * INR (rank i).
+Hypothesis heavy : forall i, In i places -> x i < charged i - charged (z i).
+Hypothesis near : forall i, In i places -> cost (z i) - cost i <= climb i - step * INR (rank i).
 Hypothesis ranked : forall i j, In i places -> In j places -> z i = z j -> rank i = rank j -> i = j.
 
 Definition ladder : list R := map (fun i => a * charged i + cost i) (seq 0 n).
@@ -173,18 +175,19 @@ Proof.
 Qed.
 
 (** The claim of clip.md: a place at which more than x would be in full at its partner, k octaves above, is drawn with
-    a probability of at most C exp(-a x), C = exp(climb) / (1 - exp(-step)); climb is lambda k, step is lambda delta.
-    Ratios of weights to the partner's are at most exp(climb - a x - step rank), a geometric series for each partner;
+    a probability of at most C exp(-a x), C = exp(climb) / (1 - exp(-step)), for every c >= climb - a x; climb is lambda k,
+    step is lambda delta, and for places near the last point climb is 2 lambda k with a k and an x of their own.
+    Ratios of weights to the partner's are at most exp(c - step rank), a geometric series for each partner;
     so [seldom_drawn] applies. *)
-Theorem interval_claim : sum (permute_and_flip ladder) places <= exp (climb - a * x) / (1 - exp (- step)).
+Theorem interval_claim : sum (permute_and_flip ladder) places <= exp c / (1 - exp (- step)).
 Proof.
   assert (exp (- step) < 1) as R1 by (rewrite <- exp_0; apply exp_increasing; lra).
-  pose proof (exp_pos (- step)) as R0. pose proof (exp_pos (climb - a * x)) as P.
+  pose proof (exp_pos (- step)) as R0. pose proof (exp_pos c) as P.
   assert (length ladder = n) as Len by (unfold ladder; now rewrite map_length, seq_length).
   assert (forall i, In i places ->
-    nth (z i) ladder 0 - nth i ladder 0 <= climb - a * x + - (step * INR (rank i))) as Gap.
+    nth (z i) ladder 0 - nth i ladder 0 <= c + - (step * INR (rank i))) as Gap.
   { intros i I. destruct (inside i I) as [A B]. rewrite !ladder_at by assumption.
-    specialize (heavy i I). specialize (near i I). nra. }
+    specialize (heavy i I). specialize (near i I). specialize (enough i I). nra. }
   apply seldom_drawn with z.
   - intros E. rewrite E in Len. simpl in Len. lia.
   - apply Rlt_le, Rdiv_lt_0_compat; lra.
@@ -193,7 +196,7 @@ Proof.
   - intros k. set (own := filter (fun i => (z i =? k)%nat) places).
     assert (forall i, In i own -> In i places /\ z i = k) as Own.
     { intros i I. apply filter_In in I. destruct I as [I E]. now apply Nat.eqb_eq in E. }
-    apply Rle_trans with (exp (climb - a * x) * sum (fun i => exp (- step) ^ rank i) own).
+    apply Rle_trans with (exp c * sum (fun i => exp (- step) ^ rank i) own).
     + rewrite <- sum_scale. apply sum_le_each. intros i I. destruct (Own i I) as [J <-].
       replace (exp (- step) ^ rank i) with (exp (- (step * INR (rank i)))).
       * rewrite <- exp_plus. apply exp_le, Gap, J.

@@ -1,7 +1,7 @@
-(** The laws of noise/laws.py as data: their meaning, and a checker of the loss between two of them.
+(** The laws of noise/laws.py, and those of local/protocols/randomisers.py, as data: their meaning, and a checker of the loss between two of them.
     Everything but [denote] is in integers and rationals, and computes. *)
 From Coq Require Import String Reals Lra Lia ZArith QArith Qabs Qreals Qminmax List Psatz.
-From Prdp Require Import Notion Compose Laplace Choice Exponential Concave Scan.
+From Prdp Require Import Notion Compose Laplace Choice Exponential Concave Scan Local.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -18,6 +18,8 @@ Inductive law :=
   | Scan (masses thresholds : list Z) (threshold_scale mass_scale : Q)
   | Exponential (penalties : list Q) (multiples : list Z)
   | Flip (penalties : list Q)
+  | Coin (part lift made_for : Q)
+  | Symbol (own : option nat) (size : nat) (made_for : Q)
   | Then (first : law) (by_rule : rule) (places : nat) (next : nat -> law).
 
 (** Laws drawn independently of each other, and the law that draws nothing. *)
@@ -47,6 +49,10 @@ Fixpoint noisy_mass (vs : list Z) (ts : list Q) (ys : list Z) : R :=
   | _, _, _ => 0
   end.
 
+(** A bit's part is a chance, and its lift at most what the coin is made for; a symbol is one of those there are. *)
+Definition fair (p l e : Q) : bool := Qle_bool 0 p && Qle_bool p 1 && Qle_bool 0 l && Qle_bool l e.
+Definition fits (own : option nat) (k : nat) (e : Q) : bool := Qle_bool 0 e && (0 <? k)%nat && among own k.
+
 Section Meaning.
 (** How rules that are known by their text alone read what was drawn: anyhow. *)
 Variable reads : string -> out -> nat.
@@ -71,6 +77,8 @@ Fixpoint denote (L : law) (o : out) : R :=
   | Exponential qs ms, Place j =>
       if forallb (Z.leb 0) ms then exponential (map IZR ms) (map Q2R qs) j else 0
   | Flip q, Place j => permute_and_flip (map Q2R q) j
+  | Coin p l e, Place j => if fair p l e then coin (Q2R p) (Q2R l) (Q2R e) j else 0
+  | Symbol own k e, Place j => if fits own k e then symbol own k (Q2R e) j else 0
   | Then a r n f, Pair x y => denote a x * denote (f (place r n x)) y
   | _, _ => 0
   end.
@@ -98,17 +106,41 @@ Proof.
   destruct I as (m & <- & I). apply IZR_le. now apply Z.leb_le, H.
 Qed.
 
+Lemma Q2R_0 : Q2R 0 = 0.
+Proof. unfold Q2R. simpl. lra. Qed.
+
+Lemma Q2R_1 : Q2R 1 = 1.
+Proof. unfold Q2R. simpl. lra. Qed.
+
+Lemma fair_is p l e : fair p l e = true -> 0 <= Q2R p <= 1 /\ 0 <= Q2R l <= Q2R e.
+Proof.
+  unfold fair. rewrite !Bool.andb_true_iff, !Qle_bool_iff. intros [[[A B] C] D].
+  apply Qle_Rle in A, B, C, D. rewrite Q2R_0, ?Q2R_1 in *. lra.
+Qed.
+
+Lemma fits_is own k e : fits own k e = true -> 0 <= Q2R e /\ (0 < k)%nat /\ among own k = true.
+Proof.
+  unfold fits. rewrite !Bool.andb_true_iff, Qle_bool_iff, Nat.ltb_lt. intros [[A B] C]. apply Qle_Rle in A.
+  rewrite Q2R_0 in A. auto.
+Qed.
+
 Lemma denote_pos L o : 0 <= denote L o.
 Proof.
-  revert o. induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | a IHa r n f IHf];
+  revert o. induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | p l e | own k e | a IHa r n f IHf];
     intros [ys | j | x y]; simpl; try lra.
   - apply noisy_mass_pos.
   - destruct ys as [| y [| z ys]]; try lra. destruct (concave pieces) eqn:C; [now apply shaped_pos | lra].
   - destruct (Qle_bool t1 0), (Qle_bool t2 0); try lra. apply mass_pos.
   - destruct (forallb (Z.leb 0) ms) eqn:M; [| lra]. now apply exponential_pos, multiples_pos.
   - apply permute_and_flip_pos.
+  - destruct (fair p l e) eqn:F; [| lra]. apply fair_is in F. now apply coin_bounds.
+  - destruct (fits own k e) eqn:F; [| lra]. apply fits_is in F. destruct F as (E & K & A).
+    now apply (symbol_law own k (Q2R e)).
   - apply Rmult_le_pos; auto.
 Qed.
+
+(** What a bit loses against the dummy's: nothing if it tells nothing. *)
+Definition told (p l : Q) : Q := if Qeq_bool p 0 then 0%Q else l.
 
 (** The loss between two laws, in rationals; None where something differs that nothing hides. *)
 Fixpoint noisy_loss (vs : list Z) (ts : list Q) (vs' : list Z) : option Q :=
@@ -157,6 +189,8 @@ Definition test_dec : forall x y : nat * Z, {x = y} + {x <> y}.
 Proof. decide equality; [apply Z.eq_dec | apply Nat.eq_dec]. Defined.
 Definition piece_dec : forall x y : Z * Q, {x = y} + {x <> y}.
 Proof. decide equality; [apply Q_dec | apply Z.eq_dec]. Defined.
+Definition own_dec : forall x y : option nat, {x = y} + {x <> y}.
+Proof. decide equality. apply Nat.eq_dec. Defined.
 Definition rule_dec : forall x y : rule, {x = y} + {x <> y}.
 Proof. decide equality; [apply (list_eq_dec test_dec) | apply string_dec]. Defined.
 
@@ -181,6 +215,11 @@ Fixpoint loss (L L' : law) : option Q :=
         else None
       else None
   | Flip q, Flip q' => match moves q q' with Some (lo, hi) => Some (Qred (hi - lo))%Q | None => None end
+  | Coin p l e, Coin p' l' e' =>
+      if Q_dec e e' then if fair p l e && fair p' l' e' then Some (Qred (told p l + told p' l')) else None else None
+  | Symbol own k e, Symbol own' k' e' =>
+      if Q_dec e e' then if Nat.eq_dec k k' then if fits own k e && fits own' k' e' then
+        Some (if own_dec own own' then 0%Q else e) else None else None else None
   | Then a r n f, Then a' r' n' f' =>
       if rule_dec r r' then if Nat.eq_dec n n' then if (n =? 0)%nat then None else
         match loss a a', worst (map (fun j => loss (f j) (f' j)) (seq 0 n)) with
@@ -189,9 +228,6 @@ Fixpoint loss (L L' : law) : option Q :=
         end else None else None
   | _, _ => None
   end.
-
-Lemma Q2R_0 : Q2R 0 = 0.
-Proof. unfold Q2R. simpl. lra. Qed.
 
 Lemma Q2R_inject k : Q2R (inject_Z k) = IZR k.
 Proof. unfold Q2R. simpl. field. Qed.
@@ -281,12 +317,23 @@ Proof.
   destruct (A x) as [A1 A2], (B _ J y) as [B1 B2]. split; apply product; auto using denote_pos.
 Qed.
 
+(** A bit against the dummy's, by what it tells. *)
+Lemma told_within p l e : fair p l e = true ->
+  within (Q2R (told p l)) (coin (Q2R p) (Q2R l) (Q2R e)) (coin 0 0 (Q2R e)).
+Proof.
+  intros F. apply fair_is in F. destruct F as [P L]. unfold told. destruct (Qeq_bool p 0) eqn:Z.
+  - apply Qeq_bool_iff, Qeq_eqR in Z. rewrite Z, Q2R_0.
+    intros j. destruct j as [| [| j]]; simpl; rewrite ?exp_0, ?ones_dummy by lra; lra.
+  - apply bit_private; lra.
+Qed.
+
 (** The checker is right: its answer bounds every log-ratio, both ways.
     By induction over the two laws: each kind of draw has its lemma, and the losses of steps add up (Lemma 1). *)
 Theorem sound L L' e : loss L L' = Some e -> within (Q2R e) (denote L) (denote L').
 Proof.
-  revert L' e. induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | a IHa r n f IHf];
-    intros [vs' ts' | v' pieces' | ms' ths' t1' t2' | qs' ms' | q' | a' r' n' f'] e; cbn [loss]; try easy.
+  revert L' e. induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | p l e0 | own k e0 | a IHa r n f IHf];
+    intros [vs' ts' | v' pieces' | ms' ths' t1' t2' | qs' ms' | q' | p' l' e0' | own' k' e0' | a' r' n' f'] e;
+    cbn [loss]; try easy.
   - destruct (list_eq_dec Q_dec ts ts') as [<- |]; [| easy]. intros H [ys | j | x y]; simpl; try lra.
     now apply noisy_within.
   - destruct (list_eq_dec piece_dec pieces pieces') as [<- |]; [| easy].
@@ -309,6 +356,20 @@ Proof.
     assert (e = Qred (hi - lo)) as -> by congruence. rewrite Q2R_red, Q2R_minus.
     destruct (moves_sound q q' lo hi M) as [L F]. intros [ys | j | x y]; simpl; try lra.
     now apply choice.
+  - destruct (Q_dec e0 e0') as [<- |]; [| easy]. destruct (fair p l e0) eqn:F; [| easy].
+    destruct (fair p' l' e0) eqn:F'; [| easy]. cbn [andb]. intros H.
+    assert (e = Qred (told p l + told p' l')) as -> by congruence. rewrite Q2R_red, Q2R_plus.
+    intros [ys | j | x y]; cbn [denote]; try lra. rewrite F, F'.
+    apply (within_both _ _ _ (coin 0 0 (Q2R e0))); try now apply told_within.
+    + intros i. apply fair_is in F. now apply coin_bounds.
+    + intros i. apply fair_is in F'. now apply coin_bounds.
+  - destruct (Q_dec e0 e0') as [<- |]; [| easy]. destruct (Nat.eq_dec k k') as [<- |]; [| easy].
+    destruct (fits own k e0) eqn:F; [| easy]. destruct (fits own' k e0) eqn:F'; [| easy]. cbn [andb]. intros H.
+    intros [ys | j | x y]; cbn [denote]; try lra. rewrite F, F'.
+    apply fits_is in F, F'. destruct F as (E & K & A), F' as (_ & _ & A').
+    destruct (own_dec own own') as [<- |].
+    + assert (e = 0%Q) as -> by congruence. rewrite Q2R_0, exp_0. lra.
+    + assert (e = e0) as -> by congruence. now apply symbol_private.
   - destruct (rule_dec r r') as [<- |]; [| easy]. destruct (Nat.eq_dec n n') as [<- |]; [| easy].
     destruct (Nat.eqb_spec n 0) as [| N]; [easy |].
     destruct (loss a a') as [x |] eqn:X; [| easy]. destruct (worst _) as [w |] eqn:Wo; [| easy]. intros H.

@@ -1,6 +1,6 @@
 (** Every well-formed law of Law.v is a law: its masses add up to 1. So a verdict holds for every event. *)
 From Coq Require Import String Reals Lra Lia ZArith QArith Qreals List Psatz FinFun.
-From Prdp Require Import Notion Laplace Choice Exponential Concave Scan Total Law.
+From Prdp Require Import Notion Laplace Choice Exponential Concave Scan Local Total Law.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -71,6 +71,8 @@ Fixpoint formed (L : law) : bool :=
   | Exponential qs ms =>
       (length qs =? length ms)%nat && forallb (Z.leb 0) ms && existsb (Z.ltb 0) ms
   | Flip q => negb (length q =? 0)%nat
+  | Coin p l e => fair p l e
+  | Symbol own k e => fits own k e
   | Then a r n f => formed a && (0 <? n)%nat && forallb (fun j => formed (f j)) (seq 0 n)
   end.
 
@@ -93,7 +95,7 @@ Qed.
 (** By induction: noises, scans and choices are laws, and what follows a drawn value has a law of its own. *)
 Theorem lawful reads L : formed L = true -> Notion.law (denote reads L).
 Proof.
-  induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | a IHa r n f IHf]; cbn [formed];
+  induction L as [vs ts | v pieces | ms ths t1 t2 | qs ms | q | p l e | own k e | a IHa r n f IHf]; cbn [formed];
     rewrite ?Bool.andb_true_iff; intros H.
   - destruct H as [L T]. apply Nat.eqb_eq in L. rewrite forallb_forall in T.
     apply (law_embed Ints (noisy_mass vs ts)); auto.
@@ -122,6 +124,16 @@ Proof.
     + reflexivity.
     + intros [ys | j | x y]; simpl; try easy. now exists j.
     + apply permute_and_flip_law. now destruct q.
+  - apply (law_embed Place (coin (Q2R p) (Q2R l) (Q2R e))).
+    + now intros x x' [= ->].
+    + intros j. cbn [denote]. now rewrite H.
+    + intros [ys | j | x y]; simpl; try easy. now exists j.
+    + apply fair_is in H. now apply bit_law.
+  - apply (law_embed Place (symbol own k (Q2R e))).
+    + now intros x x' [= ->].
+    + intros j. cbn [denote]. now rewrite H.
+    + intros [ys | j | x y]; simpl; try easy. now exists j.
+    + apply fits_is in H. now apply symbol_law.
   - destruct H as [[A N] F]. apply Nat.ltb_lt in N. rewrite forallb_forall in F. specialize (IHa A).
     set (g := fun x => denote reads (f (place reads r n x))).
     apply (law_embed (fun p => Pair (fst p) (snd p)) (fun p : out * out => denote reads a (fst p) * g (fst p) (snd p))).

@@ -1,6 +1,6 @@
 (** The laws that Python draws from, held against those that are proved: equality of integers and fractions. *)
 From Coq Require Import String Reals ZArith QArith Qreals Lia List Bool.
-From Prdp Require Import Notion Laplace Concave Law Lawful Clip Sides Tiers Added.
+From Prdp Require Import Notion Laplace Concave Law Lawful Clip Sides Tiers Added Joint.
 Import ListNotations.
 
 Definition yes {A B : Prop} (d : {A} + {B}) : bool := if d then true else false.
@@ -13,6 +13,8 @@ Fixpoint same (L L' : law) : bool :=
       && yes (Q_dec t1 t1') && yes (Q_dec t2 t2')
   | Exponential q m, Exponential q' m' => yes (list_eq_dec Q_dec q q') && yes (list_eq_dec Z.eq_dec m m')
   | Flip q, Flip q' => yes (list_eq_dec Q_dec q q')
+  | Coin p l e, Coin p' l' e' => yes (Q_dec p p') && yes (Q_dec l l') && yes (Q_dec e e')
+  | Symbol own k e, Symbol own' k' e' => yes (own_dec own own') && yes (Nat.eq_dec k k') && yes (Q_dec e e')
   | Then a r n f, Then a' r' n' f' =>
       same a a' && yes (rule_dec r r') && yes (Nat.eq_dec n n') && (0 <? n)%nat
       && forallb (fun j => same (f j) (f' j)) (seq 0 n)
@@ -25,14 +27,16 @@ Proof. now destruct d. Qed.
 (** Laws that are the same have the same chances: by induction, and at places that a rule can point to. *)
 Theorem same_sound reads L L' : same L L' = true -> forall o, denote reads L o = denote reads L' o.
 Proof.
-  revert L'. induction L as [vs ts | v p | ms ths t1 t2 | q m | q | a IHa r n f IHf];
-    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | a' r' n' f']; cbn [same]; try easy;
+  revert L'. induction L as [vs ts | v p | ms ths t1 t2 | q m | q | p l e | own k e | a IHa r n f IHf];
+    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | p' l' e' | own' k' e' | a' r' n' f']; cbn [same]; try easy;
     rewrite ?andb_true_iff; intros H.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - destruct H as [[[A B] C] D]. apply yes_is in A, B, C, D. now subst.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - apply yes_is in H. now subst.
+  - destruct H as [[A B] C]. apply yes_is in A, B, C. now subst.
+  - destruct H as [[A B] C]. apply yes_is in A, B, C. now subst.
   - destruct H as [[[[A B] C] N] F]. apply yes_is in B, C. subst. apply Nat.ltb_lt in N. rewrite forallb_forall in F.
     intros [ys | j | x y]; cbn [denote]; try reflexivity. rewrite (IHa a' A x). f_equal.
     assert (place reads r' n' x < n')%nat by (unfold place; lia). apply IHf, F, in_seq. lia.
@@ -106,6 +110,16 @@ Definition agrees_choice (s q fine : Q) (places : list (Z * Z * Z * nat)) (eight
   (windows : list (list nat * list Q)) (D : list row) (L : law) : bool :=
   lt0 s && lt0 q && Qle_bool 0 fine && Qle_bool fine 1 && negb (length windows =? 0)%nat && forallb okb D
   && formed L && same L (choice_law s q fine (place_of places) eighths climbs windows D).
+
+Definition agrees_started (s q choosing answering beyond : Q) (bs climbs : list Q) (l : Z) (octaves : list Z)
+  (signed : bool) (D : list row) (L : law) : bool :=
+  lt0 s && lt0 q && Qle_bool 0 choosing && lt0 answering && lt0 beyond
+  && Qle_bool (choosing + answering + beyond) 1 && forallb lt0 bs && negb (length bs =? 0)%nat && (0 <? l)%Z
+  && forallb (Z.ltb 0) octaves && forallb (fun r => okb r && (0 <=? sign r * value r)%Z) D
+  && formed L && same L (started_law s q choosing answering beyond bs climbs l octaves signed D).
+Definition agrees_joint (P : public) (largest : Z) (groups : nat) (D : list owner) (L : law) : bool :=
+  sound_publicb P && (0 <=? largest)%Z && forallb (fun u => okb (whole_of u)) D
+  && formed L && same L (joint_law P largest groups D).
 
 Lemma adds_in {A} (r : A) D D' : adds r D D' -> In r D'.
 Proof. intros (l & m & _ & ->). apply in_or_app. right. now left. Qed.
@@ -213,4 +227,35 @@ Proof.
   - split; now apply Qle_bool_iff.
   - now destruct windows.
   - apply okb_sound, O, (adds_in r D D' N).
+Qed.
+
+(** The same of [started]. *)
+Theorem started_tied reads s q choosing answering beyond bs climbs l octaves signed r D D' L L' : adds r D D' ->
+  agrees_started s q choosing answering beyond bs climbs l octaves signed D L = true ->
+  agrees_started s q choosing answering beyond bs climbs l octaves signed D' L' = true ->
+  within (Q2R (s * (inject_Z (quanta r) * q))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_started. rewrite !andb_true_iff, !forallb_forall.
+  intros N [[[[[[[[[[[[S Q] C] A] B] One] P] NE] LP] OC] _] _] Same] [[[_ O] _] Same'].
+  apply (tied _ _ _ (denote reads (started_law s q choosing answering beyond bs climbs l octaves signed D))
+    (denote reads (started_law s q choosing answering beyond bs climbs l octaves signed D'))); auto using same_sound.
+  specialize (O r (adds_in r D D' N)). apply andb_true_iff in O. destruct O as [O V].
+  apply started_private; auto using lt0_sound, okb_sound; try now apply Qle_bool_iff.
+  - apply Forall_forall. auto using lt0_sound.
+  - now destruct bs.
+  - now apply Z.ltb_lt.
+  - apply Forall_forall. intros t I. now apply Z.ltb_lt, OC.
+  - now apply Z.leb_le.
+Qed.
+
+(** The same of units in several groups. *)
+Theorem joint_tied reads P largest groups u D D' L L' : adds u D D' ->
+  agrees_joint P largest groups D L = true -> agrees_joint P largest groups D' L' = true ->
+  within (Q2R (share P * budget P (whole_of u))) (denote reads L) (denote reads L').
+Proof.
+  unfold agrees_joint. rewrite !andb_true_iff, !forallb_forall. intros N [[[[S M] _] _] A] [[[_ O] _] B].
+  apply (tied _ _ _ (denote reads (joint_law P largest groups D)) (denote reads (joint_law P largest groups D')));
+    auto using same_sound.
+  apply joint_private; auto using sound_publicb_sound; [now apply Z.leb_le |].
+  apply okb_sound, O, (adds_in u D D' N).
 Qed.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from prdp.local.protocols import randomisers
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Rule, Scan, Shaped, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.testing.exact_loss import content
+from prdp.testing.exact_loss import content, undeclared
 
 
 def rational(number: int | Fraction) -> str:
@@ -56,6 +58,11 @@ def rule(known: Rule) -> str:
     if type(known) is FirstReaching:
         tests = sequence(f"({which}%nat, {integer(least)}%Z)" for which, least in known.tests)
         return f"(FirstReaching {tests})"
+    frozen = is_dataclass(known) and known.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not frozen or undeclared(known):
+        raise TypeError(
+            f"{known!r} may know more than its text says: a rule is a frozen dataclass of its fields"
+        )
     quoted = repr(content(known)).replace('"', '""')
     return f'(Code "{quoted}"%string)'
 
@@ -83,8 +90,12 @@ def law(drawn: Any, name: Name = str) -> str:
     if type(drawn) is Gated:
         laws = (drawn.laws[place] for place in range(len(drawn.laws)))
         return _followed(drawn.first, rule(drawn.rule), laws, name)
-    if type(drawn) is Together:
-        return f"(Together {sequence(name(law(one, name)) for one in drawn.laws)})"
+    if type(drawn) in (Together, tuple):  # a report of the local model is a tuple of independent laws
+        laws = drawn if isinstance(drawn, tuple) else drawn.laws
+        return f"(Together {sequence(name(law(one, name)) for one in laws)})"
+    if type(drawn) is randomisers.Hashed:
+        functions = [drawn._bucket(function) for function in range((drawn.prime - 1) * drawn.prime)]
+        return _followed(ExponentialChoice((0,) * len(functions)), "Here", functions, name)
     raise TypeError(f"{type(drawn).__name__} is no law of Law.v: add its kind there, with its lemma")
 
 
@@ -94,20 +105,30 @@ def _followed(first: Law, by: str, laws: Iterable[Law], name: Name) -> str:
 
 
 def _noisy(drawn: Noisy) -> str:
-    return f"(Noisy {integers(drawn.values)} {rationals(noise.scale for noise in drawn.noises)})"
+    return f"(Noisy {integers(drawn.values)} {rationals(map(_scale, drawn.noises))})"
+
+
+def _scale(noise: DiscreteLaplace) -> Fraction:
+    if type(noise) is not DiscreteLaplace:
+        raise TypeError(f"{type(noise).__name__} is no discrete Laplace noise")
+    return noise.scale
+
+
+def shape(noise: ConcaveNoise) -> str:
+    """Return the lengths and slopes of a noise's pieces."""
+    if type(noise) is not ConcaveNoise:
+        raise TypeError(f"{type(noise).__name__} is no concave noise")
+    lengths = (high - low for low, high in pairwise((0, *noise.ends)))
+    pieces = zip(lengths, noise.slopes, strict=True)
+    return sequence(f"({integer(length)}%Z, {rational(slope)})" for length, slope in pieces)
 
 
 def _shaped(drawn: Shaped) -> str:
-    if type(drawn.noise) is not ConcaveNoise:
-        raise TypeError(f"{type(drawn.noise).__name__} is no concave noise")
-    lengths = (high - low for low, high in pairwise((0, *drawn.noise.ends)))
-    pieces = zip(lengths, drawn.noise.slopes, strict=True)
-    shape = sequence(f"({integer(length)}%Z, {rational(slope)})" for length, slope in pieces)
-    return f"(Shaped {integer(drawn.value)}%Z {shape})"
+    return f"(Shaped {integer(drawn.value)}%Z {shape(drawn.noise)})"
 
 
 def _scan(drawn: Scan) -> str:
-    scales = f"{rational(drawn.threshold_noise.scale)} {rational(drawn.mass_noise.scale)}"
+    scales = f"{rational(_scale(drawn.threshold_noise))} {rational(_scale(drawn.mass_noise))}"
     return f"(Scan {integers(drawn.masses)} {integers(drawn.thresholds)} {scales})"
 
 
@@ -118,6 +139,19 @@ def _exponential(drawn: ExponentialChoice) -> str:
 
 def _flip(drawn: PermuteAndFlip) -> str:
     return f"(Flip {rationals(penalty * drawn.unit for penalty in drawn.penalties)})"
+
+
+def _value(drawn: randomisers.NoisyValue) -> str:
+    return f"(Noisy {integers([drawn.value])} {rationals([drawn.scale])})"
+
+
+def _coin(drawn: randomisers.Bit) -> str:
+    return f"(Coin {rational(drawn.part)} {rational(drawn.lift)} {rational(drawn.loss)})"
+
+
+def _symbol(drawn: randomisers.Symbol) -> str:
+    own = "None" if drawn.own is None else f"(Some {drawn.own}%nat)"
+    return f"(Symbol {own} {drawn.size} {rational(drawn.loss)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +180,7 @@ _SINGLE: Mapping[type, Callable[[Any], str]] = {
     Scan: _scan,
     ExponentialChoice: _exponential,
     PermuteAndFlip: _flip,
+    randomisers.NoisyValue: _value,
+    randomisers.Bit: _coin,
+    randomisers.Symbol: _symbol,
 }

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from prdp.cells.edges import Pairs
+from prdp.local.client.campaign import Campaign
+from prdp.local.client.client import laws_for
+from prdp.local.protocols import randomisers
 from prdp.mechanisms._threshold import Points, RecordLadder, Tuning, evidence
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.keys import KeyFinder
@@ -25,8 +28,10 @@ from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import CutLadder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
+from prdp.testing import local_contract
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
-from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise
+from prdp.testing.local_contract import LocalContract
+from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise, on_edges, with_budget
 from tests.exact import graphs, test_following, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
@@ -43,13 +48,16 @@ UNIT = Fraction(1)
 LawOf = Callable[[Any], Any]
 """From a table to a law."""
 
+Report = tuple[randomisers.Law, ...]
+"""What a client of the local model draws: its coordinates, independent of each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """The laws of two neighbouring tables, and what the record that they differ by may lose."""
 
-    without: Law
-    added: Law
+    without: Law | Report
+    added: Law | Report
     promised: Fraction
 
 
@@ -90,7 +98,9 @@ class Source:
 
 
 def _loses_too_much(pair: Pair) -> bool:
-    return largest_log_ratio(pair.without, pair.added) > pair.promised + Fraction(TOLERANCE)
+    local = isinstance(pair.without, tuple) and isinstance(pair.added, tuple)
+    ratio: Callable[[Any, Any], float] = local_contract.largest_log_ratio if local else largest_log_ratio
+    return ratio(pair.without, pair.added) > pair.promised + Fraction(TOLERANCE)
 
 
 # Contracts: tests/exact/test_*.py
@@ -345,11 +355,72 @@ def _smooth() -> list[Source]:
     return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.search), mutants)]
 
 
+# The local model: a report against the dummy's. A hash is of a field of five numbers, as in its exact test.
+
+LOCAL: Mapping[str, tuple[str, str]] = {
+    "local_bit": ("local_bit", ""),
+    "local_hashed": ("local_symbol", "TestHashedResponse"),
+    "local_laplace": ("local_laplace", ""),
+    "local_symbol": ("local_symbol", "TestGeneralisedRandomisedResponse"),
+}
+"""The exact test of each randomiser, and which of its contracts; all of them where none is named."""
+
+
+def local_contracts(test: str) -> list[type[LocalContract]]:
+    """Return the contracts that an exact test holds protocols of the local model to."""
+    module = import_module(f"tests.exact.test_{test}")
+    own = (one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__)
+    return [one for one in own if isinstance(one, type) and issubclass(one, LocalContract)]
+
+
+def _local(test: str, which: str) -> list[Source]:
+    return [_of_local(kind) for kind in local_contracts(test) if which in ("", kind.__name__)]
+
+
+def _of_local(kind: type[LocalContract]) -> Source:
+    contract = kind()
+
+    def pairs(laws: local_contract.Laws) -> Iterator[Pair]:
+        for campaign in contract.campaigns:
+            budget = partial(_exact_budget, campaign)
+            edges = on_edges(contract.records, campaign.policy.levels, budget, partial(_changed, budget))
+            dummy = _report(laws, campaign, None)
+            for record in (*contract.records, *edges):
+                yield Pair(dummy, _report(laws, campaign, record), campaign.share * Fraction(budget(record)))
+
+    def quiet(campaign: Campaign, record: Any) -> Sequence[randomisers.Law]:
+        return [local_contract.less_local_noise(law) for law in laws_for(campaign, record)]
+
+    twins = {**contract.twins(), **({} if contract.loose else {"2 % less noise": quiet})}
+    mutants = {name: partial(pairs, laws) for name, laws in twins.items()}
+    return Source(f"local.{kind.__name__}", partial(pairs, laws_for), mutants)
+
+
+def _report(laws: local_contract.Laws, campaign: Campaign, record: Any) -> Report:
+    return tuple(
+        replace(law, prime=5) if isinstance(law, randomisers.Hashed) else law
+        for law in laws(campaign, record)
+    )
+
+
+def _exact_budget(campaign: Campaign, record: Any) -> float:
+    """Return a record's budget; 0 for one without a valid budget."""
+    try:
+        return campaign.policy.budget(record) or 0.0
+    except (KeyError, TypeError):
+        return 0.0
+
+
+def _changed(budget: Callable[[Any], float], record: Any, to: float) -> Any:
+    return with_budget(record, to, budget)
+
+
 OTHERS: Mapping[str, Callable[[], list[Source]]] = {
     "following": _following,
     "keys": _keys,
     "smooth": _smooth,
     "truncate": _truncate,
+    **{name: partial(_local, *test) for name, test in LOCAL.items()},
 }
 MECHANISMS = tuple(sorted({*TESTS, *OTHERS}))
 

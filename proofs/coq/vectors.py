@@ -5,11 +5,12 @@ Public facts are read off the empty table, so a law whose public part looks at r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
+from itertools import accumulate
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -19,16 +20,27 @@ import numpy as np
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
 from prdp.cells.summary import Cell, CellColumns, CellKey, Ratios, Summary
+from prdp.cells.units import Caps, OwnerGroups
+from prdp.mechanisms import started
+from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms.additive import Additive
+from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import BothReaching, Clip
 from prdp.mechanisms.following import Following
+from prdp.mechanisms.joint import Joint
+from prdp.mechanisms.naive import Naive
+from prdp.mechanisms.partition import PaperPartition
+from prdp.mechanisms.started import StartedClip
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import FirstReaching, Gated, Noisy
+from prdp.noise.laws import FirstReaching, Gated, Noisy, Shaped
+from prdp.release.bias import OCTAVES
 from proofs.coq import coq_terms
 from proofs.coq.coq_terms import Names, integer, integers, rational, rationals, sequence
+from tests.exact.owners_universe import OWNERS, in_groups
 from tests.exact.test_tiers import spans
-from tests.exact.universe import LEVELS
+from tests.exact.universe import LEVELS, MEASURE
 
 SEED = 20261118
 TABLES, MUTANT_TABLES = 40, 8
@@ -46,6 +58,10 @@ WIDE = replace(
     FENCED, tunings=tuple((margin, replace(tuning, stride=6)) for margin, tuning in FENCED.tunings)
 )
 """Points so far apart that all pairs of them are few."""
+_SHAPE = tuple(
+    (end, int(Fraction(budget) / LEVELS.quantum)) for end, budget in ((1, "0.7"), (4, "1.9"), (12, "2.9"))
+)
+"""The least budgets of records that contribute up to so much, for a shape of three pieces or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +74,21 @@ class Table:
     share: Fraction
 
 
-def made_up(random: Random, ratios: Ratios | None = None) -> Table:
-    """Return a table of up to five records, some of them alike, on a lattice that may be finer."""
-    bits = random.choice((0, 0, 4))
+def made_up(random: Random, ratios: Ratios | None = None, ends: Sequence[tuple[int, int, int]] = ()) -> Table:
+    """Return a table of up to five records, some of them alike, on a lattice that may be finer.
+
+    Where ends and signs of cells are given, records are in such cells, and the lattice is not finer.
+    """
+    bits = 0 if ends else random.choice((0, 0, 4))
     empty = replace(Summary.of(LEVELS, 1, LARGEST, ()), ratios=ratios).refined(bits)
     cells, rows = empty, []
     for _ in range(random.randrange(6)):
         quanta, size = LEVELS.quanta(random.randrange(LEVELS.top + 1)), random.randrange(LARGEST + 1)
         low, high = (max(1, size - random.randrange(3)), size + random.randrange(2)) if size else (0, 0)
         sign = random.choice((-1, 1)) if size else 0
+        if ends:
+            low, high, sign = random.choice(ends)
+            size = high
         one = Summary.of(LEVELS, 1, LARGEST, [Cell(CellKey(quanta, low, high, sign), 1, sign * size)])
         record = (quanta, low << bits, high << bits, sign, sign * size << bits)
         for _ in range(random.choice((1, 1, 2))):
@@ -139,11 +161,108 @@ def that_follow(random: Random, names: Names) -> str:
     return f"agrees_following {facts} {table.rows} {names.law(law)}"
 
 
+def at_the_least_budget(random: Random, names: Names) -> str:
+    """Return the claim for a total with the noise of the least budget."""
+    table = made_up(random)
+    public_facts = f"{integer(table.empty.largest)}%Z {integer(LEVELS.quanta(0))}%Z"
+    facts = f"{rational(table.share)} {rational(LEVELS.quantum)} {public_facts}"
+    return f"agrees_naive {facts} {table.rows} {names.law(Naive().law(table.cells, table.share))}"
+
+
+def by_domains(random: Random, names: Names) -> str:
+    """Return the claim for totals of the paper's domains, at made-up influences."""
+    table, domains = made_up(random), range(1, LEVELS.domains + 1)
+    influences = tuple(Fraction(random.randrange(1, 20), random.randrange(1, 9)) for _ in domains)
+    ends = integers(LEVELS.domain_quanta(domain) for domain in domains)
+    facts = f"{rational(table.share)} {rational(LEVELS.quantum)} {ends} {rationals(influences)}"
+    law = PaperPartition(influences).law(table.cells, table.share)
+    return f"agrees_partition {facts} {table.rows} {names.law(law)}"
+
+
+def of_a_shape(random: Random, names: Names) -> str:
+    """Return the claim for a total with noise of a concave shape."""
+    table, mechanism = made_up(random), Additive(_SHAPE)
+    worth = table.share * LEVELS.quantum
+    noise = mechanism.noise(table.empty.largest, worth)
+    budgets = [LEVELS.quanta(level) for level in range(LEVELS.top + 1)]
+    caps = sequence(f"({integer(budget)}, {integer(noise.within(budget * worth))})" for budget in budgets)
+    facts = f"{rational(table.share)} {rational(LEVELS.quantum)} {coq_terms.shape(noise)} {caps}%Z"
+    return f"agrees_additive {facts} {table.rows} {names.law(mechanism.law(table.cells, table.share))}"
+
+
+def of_the_farthest(random: Random, names: Names) -> str:
+    """Return the claim for a largest or smallest value."""
+    mechanism = Choice(-2, LARGEST, random.choice((False, True)), per_octave=8)
+    steps = steps_between(-2, LARGEST, LARGEST, 8, lowest=mechanism.lowest)
+    table = made_up(random, ends=list(steps.places))
+    prior, fine = mechanism.prior(table.empty, table.share), mechanism.fine_part(table.empty, table.share)
+    places = sequence(
+        f"({', '.join(map(integer, ends))}, {place}%nat)" for ends, place in steps.places.items()
+    )
+    windows = [
+        f"({_nats(range(*prior.window(eighth)))}, {rationals(prior.step_climbs(eighth))})"
+        for eighth in range(len(prior.climbs))
+    ]
+    lasts = _nats(first - 1 for first in steps.eighths[1:])
+    facts = f"{rational(table.share)} {rational(LEVELS.quantum)} {rational(fine)} {places}%Z {lasts}"
+    law = names.law(mechanism.law(table.cells, table.share))
+    return f"agrees_choice {facts} {rationals(prior.climbs)} {sequence(windows)} {table.rows} {law}"
+
+
+def from_a_known_point(random: Random, names: Names) -> str:
+    """Return the claim for a total that starts from a known point, of one sign or of both."""
+    table, signed = made_up(random), random.choice((False, True))
+    at = Fraction(random.randrange(1, 400), random.randrange(1, 9))
+    mechanism = StartedClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
+    points = Points.spanning(table.empty, started._STRIDE)
+    parts = rationals((mechanism.choice, mechanism.answer, mechanism.beyond))[1:-1].replace(";", "")
+    facts = (
+        f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
+        rationals(points.per_quantum(place) for place in range(len(points.numerators))),
+        rationals(mechanism.climbs(table.empty, at)),
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)} {str(signed).lower()}",
+    )
+    law = names.law(mechanism.law(table.cells, table.share))
+    return f"agrees_started {' '.join(facts)} {table.rows} {law}"
+
+
+def of_units_in_groups(random: Random, names: Names) -> str:
+    """Return the claim for units in two groups; cells and parts of each are found of it alone."""
+    units = random.choices(OWNERS, k=random.randrange(4))
+    share, bits = random.choice(SHARES), 4
+    empty, table = (in_groups(owners, MEASURE).refined(bits) for owners in ([], units))
+    found = [in_groups([unit], MEASURE).refined(bits) for unit in units]
+    rows = [
+        f"(Build_owner {_cell(one)} {integers(one.unclipped())})"
+        for one in found
+        if len(one.summary.cells.count)
+    ]
+    facts = f"{public(empty.summary, FENCED, share)} {integer(empty.summary.largest)}%Z 2"
+    law = names.law(Joint(FENCED).law(table, share))
+    return f"agrees_joint {facts} {sequence(rows)} {law}"
+
+
+def _cell(unit: OwnerGroups) -> str:
+    (cell,) = unit.summary.cells
+    record = (cell.key.quanta, cell.key.low, cell.key.high, cell.key.sign, cell.total)
+    return "(Build_row {} {} {} {} {})%Z".format(*map(integer, record))
+
+
+def _nats(numbers: Iterable[int]) -> str:
+    return sequence(f"{number}%nat" for number in numbers)
+
+
 CLAIMS: Mapping[str, Callable[[Random, Names], str]] = {
     "clip": clipped,
     "sides": of_both_signs,
     "tiers": in_tiers,
     "following": that_follow,
+    "naive": at_the_least_budget,
+    "partition": by_domains,
+    "additive": of_a_shape,
+    "choice": of_the_farthest,
+    "started": from_a_known_point,
+    "joint": of_units_in_groups,
 }
 
 
@@ -180,6 +299,10 @@ def _clipped_by_lower_ends() -> AbstractContextManager[Any]:
     return patch.object(CellColumns, "clipped", wrong)
 
 
+def _not_clipped() -> AbstractContextManager[Any]:
+    return patch.object(CellColumns, "clipped", lambda self, caps: self.total)  # noqa: ARG005
+
+
 def _gate_of_all_records() -> AbstractContextManager[Any]:
     right = PointFinder.measured
 
@@ -200,10 +323,40 @@ def _points_of_the_records() -> AbstractContextManager[Any]:
     return patch.object(Clip, "law", wrong)
 
 
-def _noise_of_half_the_scale() -> AbstractContextManager[Any]:
+def _noise_of_half_the_scale(mechanism: type = Following) -> AbstractContextManager[Any]:
     right: Any = DiscreteLaplace
-    following = f"{Following.__module__}.DiscreteLaplace"
-    return patch(following, lambda scale: right(scale / 2))
+    return patch(f"{mechanism.__module__}.DiscreteLaplace", lambda scale: right(scale / 2))
+
+
+def _caps_of_twice_the_budget() -> AbstractContextManager[Any]:
+    right = Additive.law
+
+    def wrong(self: Additive, summary: Summary, share: Fraction) -> Shaped:
+        noise = right(self, summary, share).noise
+        worth = 2 * share * summary.levels.quantum
+        return Shaped(
+            summary.clipped_total(summary.cells.by_budget(lambda q: noise.within(q * worth))), noise
+        )
+
+    return patch.object(Additive, "law", wrong)
+
+
+def _twice_the_caps() -> AbstractContextManager[Any]:
+    right = Joint.caps
+
+    def wrong(owners: OwnerGroups, tuning: Tuning, place: int) -> Caps:
+        caps = right(owners, tuning, place)
+        return replace(caps, by_level=tuple(2 * cap for cap in caps.by_level))
+
+    return patch.object(Joint, "caps", staticmethod(wrong))
+
+
+def _masses_up_to_a_place() -> AbstractContextManager[Any]:
+    return patch(f"{Choice.__module__}.beyond", lambda masses: [*accumulate(masses)])
+
+
+def _records_for_budgets() -> AbstractContextManager[Any]:
+    return patch.object(CellColumns, "masses", lambda self, lattice: self.count * (1 << 20) // lattice)
 
 
 def _noise_of_the_next_tier() -> AbstractContextManager[Any]:
@@ -237,10 +390,36 @@ MUTANTS: Mapping[str, Mapping[str, Callable[[], AbstractContextManager[Any]]]] =
         "clipped by lower ends": _clipped_by_lower_ends,
         "noise of half the scale": _noise_of_half_the_scale,
     },
+    "naive": {
+        "clipped by lower ends": _clipped_by_lower_ends,
+        "noise of half the scale": partial(_noise_of_half_the_scale, Naive),
+    },
+    "partition": {
+        "not clipped": _not_clipped,
+        "noise of half the scale": partial(_noise_of_half_the_scale, PaperPartition),
+    },
+    "additive": {
+        "clipped by lower ends": _clipped_by_lower_ends,
+        "caps of twice the budget": _caps_of_twice_the_budget,
+    },
+    "choice": {
+        "masses up to a place": _masses_up_to_a_place,
+        "records counted for their budgets": _records_for_budgets,
+    },
+    "started": {
+        "clipped by lower ends": _clipped_by_lower_ends,
+        "half of the masses": _half_of_the_masses,
+        "noise of half the scale": partial(_noise_of_half_the_scale, StartedClip),
+    },
+    "joint": {
+        "half of the masses": _half_of_the_masses,
+        "noise of half the scale": partial(_noise_of_half_the_scale, Joint),
+        "caps of twice the budget": _twice_the_caps,
+    },
 }
 
 _HEAD = """From Coq Require Import ZArith QArith List String Bool.
-From Prdp Require Import Law Clip Sides Tiers Tie.
+From Prdp Require Import Law Clip Sides Tiers Added Joint Tie.
 Import ListNotations. Open Scope Q_scope.
 """
 
