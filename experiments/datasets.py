@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow.parquet
@@ -54,13 +55,31 @@ class File:
     quick: bool = False
 
 
-SETS: dict[str, Normal | Zipf | File] = {
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """A set with the printed size, largest value, mean and median of one that is not to be had.
+
+    Values are ``least`` and what a log-normal law adds to it, at even steps of its distribution; its
+    deviation is found so that the mean is right. ``quick`` as above.
+    """
+
+    size: int
+    largest: int
+    mean: int
+    median: int
+    least: int
+    quick: bool = False
+
+
+SETS: dict[str, Normal | Zipf | File | MadeUp] = {
     "Normal(50k)": Normal(50_000, quick=True),
     "Normal(500k)": Normal(500_000),
     "Zipf(3)": Zipf(3, quick=True),
     "Zipf(5)": Zipf(5),
     "Bank": File("bank.parquet", "balance", quick=True),
     "SF": File("sf_salary.parquet", "total_pay"),
+    "Ontario (made up)": MadeUp(575_000, 1_750_000, 127_000, 116_000, 100_000),
+    "JP-Trade (made up)": MadeUp(203_000, 1_710_000, 2_200, 320, CUT),
     "CBP": File("cbp_2021.parquet", "payroll_kusd"),
 }
 """Every set, in the order of the tables; one that is added here has a column in them."""
@@ -94,6 +113,24 @@ def _drawn(
     return DataSet(name, kept[:size])
 
 
+def made_up(name: str, like: MadeUp) -> DataSet:
+    """Return values with the statistics of a set that is not to be had; nothing else need be like it."""
+    normals = NormalDist()
+    steps = np.array([normals.inv_cdf((place + 0.5) / like.size) for place in range(like.size)])
+
+    def values(deviation: float) -> NDArray[np.int64]:
+        added = (like.median - like.least) * np.exp(deviation * steps)
+        found: NDArray[np.int64] = np.minimum(np.rint(like.least + added), like.largest).astype(np.int64)
+        found[-1] = like.largest
+        return found
+
+    low, high = 0.0, 5.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if values(middle).mean() < like.mean else (low, middle)
+    return DataSet(name, values(low))
+
+
 def real(name: str, folder: Path) -> DataSet | None:
     """Read a real set, or return None where its file is missing."""
     source = SETS[name]
@@ -122,6 +159,8 @@ def find(name: str, folder: Path | None, scale: int = ZIPF_SCALE) -> DataSet | N
             return normal(name, mean)
         case Zipf(power):
             return zipf(name, power, scale=scale)
+        case MadeUp() as source:
+            return made_up(name, source)
         case File() as source:
             return _read(name, source, folder) if folder else None
 
@@ -140,8 +179,11 @@ def why_missing(name: str, folder: Path | None) -> str:
 
 
 def comparable(name: str) -> bool:
-    """Say whether a set is as in the paper, if the paper has it: it does not print the scale of Zipf sets."""
-    return not isinstance(SETS[name], Zipf)
+    """Say whether a set is as in the paper, if the paper has it.
+
+    It does not print the scale of Zipf sets, and two of its real ones are not to be had.
+    """
+    return not isinstance(SETS[name], Zipf | MadeUp)
 
 
 def all_sets(folder: Path | None) -> Iterator[DataSet]:

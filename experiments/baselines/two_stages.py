@@ -141,12 +141,20 @@ def value_law(
 def local_counts(
     problem: Problem, multiple: float, runs: int, random: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return Algorithms 3 and 4's counts with the threshold c·√n/ε_i, and the kept domain, for each run.
+    """Return Algorithms 3 and 4's counts with the threshold c·√n/ε_i, and the kept domain, for each run."""
+    places, floors = domains_of(problem.budgets, problem.least, problem.greatest)
+    counts = np.bincount(places, minlength=floors.size).astype(float)
+    return local_counts_of(counts, floors, multiple, runs, random)
+
+
+def local_counts_of(
+    counts: Floats, floors: Floats, multiple: float, runs: int, random: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return the same from the number of clients in each domain.
 
     The noise of n clients is drawn at once: the difference of two gamma variables of shape n.
     """
-    places, floors = domains_of(problem.budgets, problem.least, problem.greatest)
-    counts, clients = np.bincount(places, minlength=floors.size).astype(float), problem.values.size
+    clients = float(counts.sum())
     up, down = (random.gamma(clients, 1, (runs, floors.size)) for _ in range(2))
     noises = (up - down) / floors
     first = first_heavy(counts, noises, multiple * math.sqrt(clients) / floors)

@@ -17,13 +17,15 @@ from experiments.joins.baselines import (
 from experiments.method import Role
 from experiments.yardsticks import Floats
 from prdp.cells.edges import Pairs
+from prdp.methods import Chosen, Framework
 from prdp.testing import simulate
 from prdp.testing.truth import raw_cells
 
 Answering = Callable[[prdp.Graph, Fraction, int, int], Floats]
 """From a graph, a share, a number of runs and a seed to so many independent answers."""
 
-DEFAULT, FRAMEWORK = "truncate (default)", "framework (Algorithm 2)"
+DEFAULT, FRAMEWORK = "truncate (default)", "framework (Algorithm 2), split 1/4"
+PRINTED = "framework (Algorithm 2) as printed: split 1/2, β/2 for either stage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class PathMethod:
     answers: Answering
 
 
-def _library(method: str) -> Answering:
+def _library(method: Chosen) -> Answering:
     def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
         releases = simulate(graph, prdp.paths(2), share=share, method=method, runs=runs, seed=seed)
         return np.array([float(release.exact) for release in releases])
@@ -59,6 +61,7 @@ def _residual_at_the_least_budget(
 
 METHODS: Mapping[str, PathMethod] = {
     DEFAULT: PathMethod("ours", _library("truncate")),
+    PRINTED: PathMethod("paper", _library(Framework(beta="1/20", split="1/2"))),
     FRAMEWORK: PathMethod("paper", _library("framework")),
     "R2T, personal truncation": PathMethod("baseline", _baseline(r2t_with_personal_truncation)),
     "R2T at the least budget": PathMethod("baseline", _baseline(r2t_at_the_least_budget)),

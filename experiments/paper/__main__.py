@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow
 from rich.console import Console
 
+from experiments.paper.environment import environment
 from experiments.paper.experiment import Context, Experiment
 from experiments.paper.job import digest_of
 from experiments.paper.options import Asked, options
 from experiments.paper.report.figures import png
 from experiments.paper.report.page import page
 from experiments.paper.report.parts import Figure, Row, Section, Table
+from experiments.paper.results import as_csv
 from experiments.paper.runner import collect, run
-
-TITLE = "Per-record differential privacy: the paper, reproduced and beaten"
+from experiments.paper.verdicts import best_printed, verdict_section, verdicts
+from experiments.paper.verdicts import title as computed_title
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 e.section(e.config(quick=context.quick), context, results.get(e.name, pyarrow.table({})))
                 for e in experiments
             ]
-            console.print(written(asked, page_name, title, sections))
+            console.print(written(asked, Page(page_name, title, sections, results)))
     except KeyboardInterrupt:
         console.print("stopped; what is done is kept, and the same command goes on from there")
         sys.exit(130)
@@ -53,33 +56,59 @@ def pages(asked: Asked) -> Iterator[tuple[str, str, list[Experiment]]]:
     """Yield the pages to write: file, title and experiments."""
     repeatable = [e for e in asked.experiments if e.repeatable]
     if repeatable:
-        yield "partial.html" if asked.partial else "report.html", TITLE, repeatable
+        title = "Per-record differential privacy, the paper run again"
+        yield "partial.html" if asked.partial else "report.html", title, repeatable
     others = [e for e in asked.experiments if not e.repeatable]
     if others:
         title = "Times, and what no seed repeats"
         yield "partial_times.html" if asked.partial else "times.html", title, others
 
 
-def written(asked: Asked, name: str, title: str, sections: Sequence[Section]) -> Path:
-    """Write a page and its figures, and return where it is."""
-    pictures = {part.name: png(part) for s in sections for part in s.parts if isinstance(part, Figure)}
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page to write: its file, its title unless one is computed, its sections and their results."""
+
+    name: str
+    title: str
+    sections: Sequence[Section]
+    results: Mapping[str, pyarrow.Table]
+
+
+def written(asked: Asked, made: Page) -> Path:
+    """Write a page, its figures and a summary of its results, and return where it is."""
+    pictures = {part.name: png(part) for s in made.sections for part in s.parts if isinstance(part, Figure)}
     folder = asked.out / "figures"
     folder.mkdir(exist_ok=True)
     for figure, data in pictures.items():
         (folder / f"{asked.prefix}{figure}.png").write_bytes(data)
-    other = ("times.html", "report.html")[name == "times.html"]
-    context = asked.context
-    everything = [*sections, methods_section(context)]
-    path = asked.out / name
-    path.write_text(
-        page(title, lead(context), everything, pictures, other, brief=not context.quick), encoding="utf-8"
+    context, path = asked.context, asked.out / made.name
+    first, title = None, made.title
+    if "table_3" in made.results:
+        found = verdicts(context, made.results["table_3"])
+        first, title = (
+            verdict_section(found),
+            computed_title(found, best_printed(found, made.results["table_3"])),
+        )
+    summary = f"{asked.prefix}{path.stem}.csv"
+    (asked.out / summary).write_text(as_csv(made.results), encoding="utf-8")
+    text = page(
+        title,
+        lead(context),
+        [*made.sections, methods_section(context)],
+        pictures,
+        ("times.html", "report.html")[made.name == "times.html"],
+        brief=not context.quick,
+        first=first,
+        files=(summary, *(f"{asked.prefix}{name}.parquet" for name in made.results)),
     )
+    path.write_text(text, encoding="utf-8")
     return path
 
 
 def lead(context: Context) -> str:
     """Say what the reader must know of the whole run."""
     quick = "This is a quick run: few runs, small sets; figures too rough to quote." if context.quick else ""
+    came_from = " ".join(environment(context.data))
     return (
         "Chen, Sun, Xu and Dong, A General Framework for Per-record Differential Privacy (PACMMOD 2025), "
         "run again. "
@@ -87,7 +116,7 @@ def lead(context: Context) -> str:
         "algorithms and the baselines as run here, grey ones yardsticks that are not private. "
         f"Errors are in percent unless said otherwise; the noise's seed is {context.seed}, and each set "
         "has noise of its own. Figures of the tails come from several seeds; in brackets stand the least and "
-        "the greatest of them.\n\n" + "\n\n".join((*context.absent(context.sets), quick))
+        "the greatest of them.\n\n" + "\n\n".join((came_from, *context.absent(context.sets), quick))
     )
 
 

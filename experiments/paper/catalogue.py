@@ -10,6 +10,7 @@ _SAME_TWICE = (
     "table_2",
     "table_3",
     "readings",
+    "theorems",
     "zipf_scale",
     "figure_3",
     "figure_4",

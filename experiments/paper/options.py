@@ -41,6 +41,7 @@ def options(description: str | None, arguments: Sequence[str] | None = None) -> 
         parser.error(f"--data {asked.data}: there is no such folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
+        only = chosen(asked.only, {experiment.name: () for experiment in EXPERIMENTS})
         sets = chosen(asked.sets, dict.fromkeys(SETS, ()))
         methods = chosen(asked.methods, {method.name: method.also for method in METHODS})
     except OSError as error:
@@ -51,8 +52,8 @@ def options(description: str | None, arguments: Sequence[str] | None = None) -> 
     context = Context(asked.data, asked.seed, asked.quick, sets, kept)
     if sets and not context.present(sets):
         parser.error("--sets: " + "; ".join(context.absent(sets)))
-    experiments = tuple(e for e in EXPERIMENTS if not asked.only or e.name in asked.only)
-    partial = bool(asked.only or sets or methods)
+    experiments = tuple(e for e in EXPERIMENTS if not only or e.name in only)
+    partial = bool(only or sets or methods)
     return Asked(context, experiments, out, partial, "partial_" if sets or methods else "")
 
 
@@ -70,33 +71,47 @@ def _parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="few runs and small sets, to see that it works")
     names = [experiment.name for experiment in EXPERIMENTS]
     parser.add_argument(
-        "--only", nargs="+", choices=names, help="some experiments, on pages of their own: partial.html"
+        "--only",
+        nargs="+",
+        help="some experiments, on pages of their own (partial.html), with commas or spaces between; "
+        + "; ".join(names),
     )
     parser.add_argument(
-        "--sets", help="some sets, such as Bank,Zipf: names or their beginnings; " + "; ".join(SETS)
+        "--sets",
+        nargs="+",
+        help="some sets, such as Bank,Zipf or Bank Zipf: names or their beginnings; " + "; ".join(SETS),
     )
     called = "; ".join(" or ".join((method.name, *method.also)) for method in METHODS)
     parser.add_argument(
-        "--methods", help=f"some methods besides the default, such as partition,naive; {called}"
+        "--methods", nargs="+", help=f"some methods besides the default, such as partition,naive; {called}"
     )
     return parser
 
 
-def chosen(words: str | None, names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the names that comma-separated words choose, in their own order.
+def chosen(words: str | Sequence[str] | None, names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the names that words choose, in their own order; commas or spaces stand between them.
 
     A word chooses what is called so, by its name or by another that it has; if nothing is, what begins so.
+    A text with spaces that chooses nothing as a whole is taken word by word.
 
     Raises:
         LookupError: A word chooses nothing.
     """
+    given = [words] if isinstance(words, str) else words or ()
     found: set[str] = set()
-    for word in words.split(",") if words else ():
-        asked = word.strip().casefold()
-        called = {name: [text.casefold() for text in (name, *others)] for name, others in names.items()}
-        exact = {name for name, texts in called.items() if asked in texts}
-        begun = {name for name, texts in called.items() if any(text.startswith(asked) for text in texts)}
-        if not asked or not begun:
-            raise LookupError(f"{word.strip()!r} is none of {'; '.join(names)}")
-        found |= exact or begun
+    for text in (part for one in given for part in one.split(",")):
+        whole = _called(text, names)
+        for word in [text] if whole or not text.split() else text.split():
+            picked = _called(word, names)
+            if not picked:
+                raise LookupError(f"{word.strip()!r} is none of {'; '.join(names)}")
+            found |= picked
     return tuple(name for name in names if name in found)
+
+
+def _called(word: str, names: Mapping[str, Sequence[str]]) -> set[str]:
+    asked = word.strip().casefold()
+    called = {name: [text.casefold() for text in (name, *others)] for name, others in names.items()}
+    exact = {name for name, texts in called.items() if asked in texts}
+    begun = {name for name, texts in called.items() if any(text.startswith(asked) for text in texts)}
+    return (exact or begun) if asked else set()

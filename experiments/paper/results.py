@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -122,3 +124,31 @@ class Band:
 def ratio(error: float, other: float) -> float:
     """Return one error as a multiple of another; NaN where the other is 0."""
     return error / other if other else math.nan
+
+
+SUMMARY = ("experiment", "labels", "runs", "trimmed", "standard_error", "median", "p90", "p99", "mean")
+
+
+def as_csv(results: Mapping[str, pyarrow.Table]) -> str:
+    """Return a line for each combination of labels of each experiment that measures errors."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(SUMMARY)
+    for name, table in results.items():
+        if "error" not in table.column_names or "run" not in table.column_names:
+            continue
+        labels = tuple(c for c in table.column_names[: table.column_names.index("run")] if c != "seed")
+        for key, errors in grouped(table, labels).items():
+            if (kept := errors[np.isfinite(errors)]).size:
+                writer.writerow((name, " | ".join(map(str, key)), kept.size, *map(_short, _figures(kept))))
+    return out.getvalue()
+
+
+def _figures(errors: Floats) -> tuple[float, ...]:
+    middle, error = trimmed(errors)
+    p90, p99 = np.quantile(errors, (0.9, 0.99))
+    return middle, error, float(np.median(errors)), float(p90), float(p99), float(errors.mean())
+
+
+def _short(figure: float) -> str:
+    return f"{figure:.6g}"

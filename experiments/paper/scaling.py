@@ -89,7 +89,10 @@ def _figure(name: str, found: Scaling, *, tail: bool) -> Figure:
         )
         for policy in config["policies"]
     )
-    bars = f" Bars go from the least to the greatest of {config['seeds']} seeds." if tail else ""
+    ends = (
+        f"from the least to the greatest of {config['seeds']} seeds" if tail else "over two standard errors"
+    )
+    bars = f" Bars go {ends}{'' if tail else ' either way'}."
     caption = f"Error of the sum, {shown} of {config['runs']:,} runs.{bars} All axes are logarithmic."
     return held(Figure(name, caption, panels), found.largest_truth)
 
@@ -98,7 +101,10 @@ def _line(method: Method, policy: str, found: Scaling, *, tail: bool) -> Line:
     measures = ((value, found.absolute[policy, value, method.name]) for value in found.config["values"])
     found_at = [(float(value), m) for value, m in measures]
     if not tail:
-        return Line(method.name, tuple((x, m.trimmed) for x, m in found_at), method.role)
+        spread = tuple(
+            (m.trimmed - 2 * m.standard_error, m.trimmed + 2 * m.standard_error) for _, m in found_at
+        )
+        return Line(method.name, tuple((x, m.trimmed) for x, m in found_at), method.role, spread)
     points = tuple((x, m.p99.value) for x, m in found_at)
     return Line(method.name, points, method.role, tuple((m.p99.least, m.p99.greatest) for _, m in found_at))
 

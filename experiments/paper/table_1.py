@@ -22,6 +22,7 @@ from experiments.paper.setting import Setting
 from experiments.problem import GREATEST_BUDGET, Question
 from experiments.studies import COUNT_WAYS, SUM_WAYS, errors_among
 from experiments.yardsticks import slope
+from prdp.methods import Framework
 from prdp.testing import simulate
 
 EXPERIMENT = "table_1"
@@ -29,6 +30,10 @@ BUDGET, LARGEST, SIZE = "1/ε_min", "U", "n"
 VARIED = (BUDGET, LARGEST, SIZE)
 LOCAL = {"local count": COUNT_WAYS, "local sum": SUM_WAYS}
 RECORDS_OF_A_KEY = 2
+DISTINCT: Mapping[str, Framework | None] = {
+    "default": None,
+    "Algorithm 2": Framework(beta="1/20", split="1/2"),
+}
 
 
 def jobs(config: Config, context: Context) -> list[Job]:
@@ -49,8 +54,10 @@ def _answers(question: Question, config: Config, context: Context) -> Iterator[J
 
 def _distinct_counts(config: Config, context: Context) -> Iterator[Job]:
     for varied, x, setting in settings("count", config):
-        labels = (("question", "distinct count"), ("varied", varied), ("x", x), ("method", "default"))
-        yield Job(EXPERIMENT, labels, distinct, (setting, config["runs"], *context.seeds(setting.name)))
+        for name in DISTINCT:
+            labels = (("question", "distinct count"), ("varied", varied), ("x", x), ("method", name))
+            asked = (setting, name, config["runs"], *context.seeds(setting.name))
+            yield Job(EXPERIMENT, labels, distinct, asked)
 
 
 def _local_studies(config: Config, context: Context) -> Iterator[Job]:
@@ -72,7 +79,7 @@ def settings(question: Question, config: Config) -> Iterator[tuple[str, float, S
         yield SIZE, float(size), Setting("Normal", question=question, size=size)
 
 
-def distinct(setting: Setting, runs: int, seed: int) -> Columns:
+def distinct(setting: Setting, method: str, runs: int, seed: int) -> Columns:
     """Return the errors of a distinct count whose keys have two records each."""
     problem = setting.problem(None)
     keys = np.arange(problem.values.size) // RECORDS_OF_A_KEY
@@ -83,7 +90,7 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
         name=problem.data.name,
         stand_in=True,
     )
-    releases = simulate(table, prdp.count_distinct("key"), runs=runs, seed=seed)
+    releases = simulate(table, prdp.count_distinct("key"), method=DISTINCT[method], runs=runs, seed=seed)
     answers = np.array([float(release.exact) for release in releases])
     truth = float(keys[-1] + 1)
     absolute = np.abs(answers - truth)

@@ -186,7 +186,7 @@ def test_the_domain_and_the_count_together_keep_the_promise() -> None:
     """Stage one on its noisy counts, stage two at the domain it finds: on all graphs with five nodes."""
     share = Fraction(1)
     mechanism = Smooth(DomainFinder.over(LEVELS))
-    laws = [mechanism.finder.law(graph(edges).summary(), mechanism.search * share) for edges in EVERY]
+    laws = [mechanism.finder.law(graph(edges).summary(), mechanism.split * share) for edges in EVERY]
     counts = [[mechanism.law(graph(edges), share, domain) for domain in (1, 2)] for edges in EVERY]
     kept: dict[tuple[Quartic, Quartic], float] = {}
     for edges, more, place in neighbours(0b1111011111):
@@ -213,7 +213,7 @@ class DomainThenCount:
     pairs: Pairs
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, int]]:
-        share = MECHANISM.search
+        share = MECHANISM.split
         counts = MECHANISM.finder.law(self.pairs.summary(), share)
         domains = [MECHANISM.finder.rule(counts)(noisy) + 1 for noisy in counts.draw(entropy, runs)]
         return [

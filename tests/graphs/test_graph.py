@@ -299,3 +299,45 @@ def test_who_listens_hears_while_a_program_is_solved(monkeypatch: pytest.MonkeyP
     with prdp.progress(heard.append):
         cut.value(ladder_points(cut, 8)[len(ladder_points(cut, 8)) // 2])
     assert heard
+
+
+def test_the_framework_takes_its_options_on_every_question_of_a_graph() -> None:
+    rows = edges(*((u, w, 8.0) for u, w in combinations(range(6), 2)))
+    printed = prdp.methods.Framework(split="1/2", beta="1/20")
+    for query in (prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()):
+        graph = opened(rows)
+        plan = graph.plan(query, "1/2", printed)
+        assert plan.queries[0].options == {"beta": "1/20", "split": "1/2"}
+        assert plan.text != graph.plan(query, "1/2", "framework").text
+        with pytest.raises(InvalidRequest, match="split"):
+            graph.plan(query, "1/2", prdp.methods.Framework(split=2))
+
+
+def test_the_framework_s_counts_come_close_to_the_truth_where_budgets_are_ample() -> None:
+    rows = edges(*((u, w, 16.0) for u, w in combinations(range(40), 2)))
+    graph = opened(rows, range(40), stand_in=True)
+    for query, truth in ((prdp.edges(), 780), (prdp.stars(3), 40 * 9139), (prdp.triangles(), 9880)):
+        releases = simulate(graph, query, share=1, method="framework", runs=40, seed=1)
+        middle = sorted(float(release.exact) for release in releases)[20]
+        assert abs(middle / truth - 1) < 0.1
+
+
+def test_a_mechanism_of_the_caller_s_runs_on_the_edges_that_are_kept() -> None:
+    given: list[pyarrow.Table] = []
+
+    def count(kept: pyarrow.Table, epsilon: Fraction, beta: Fraction) -> int:
+        assert beta == Fraction(1, 10)
+        assert epsilon > 1
+        given.append(kept)
+        return len(kept)
+
+    high = [(w, u, 16.0) for u, w in combinations(range(30), 2)]
+    graph = opened(edges((31, 30, 0.3), *high), range(40))
+    release = graph.run(count, share="1", name="mine")
+    assert release.value == len(given[0]) == len(high)
+    ends = set(zip(given[0]["a"].to_pylist(), given[0]["b"].to_pylist(), strict=True))
+    assert ends == set(combinations(range(30), 2))
+    assert graph.run(count, share="1", name="mine").value == len(high)
+    assert len(given) == 1  # the recorded answer
+    with pytest.raises(InvalidRequest, match="mechanism"):
+        graph.run("count", share="1")  # type: ignore[arg-type]

@@ -259,3 +259,42 @@ def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], 
 def test_only_counts_are_answered() -> None:
     with pytest.raises(InvalidRequest, match="are counted"):
         opened([], [], []).plan(prdp.sum("cost"), "1")  # type: ignore[arg-type]
+
+
+def test_the_framework_counts_rows_of_the_records_that_it_keeps() -> None:
+    patients = doctors = [(key, 16.0) for key in range(1, 301)]
+    rows = [(key, key) for key, _ in patients]
+    links = opened(patients, doctors, rows, stand_in=True)
+    printed = prdp.methods.Framework(split="1/2", beta="1/20")
+    assert links.plan(prdp.count(), "1", printed).queries[0].options == {"beta": "1/20", "split": "1/2"}
+    releases = simulate(links, prdp.count(), share=1, method=printed, runs=40, seed=1)
+    middle = sorted(float(release.exact) for release in releases)[20]
+    assert abs(middle / len(rows) - 1) < 0.1
+    with pytest.raises(InvalidRequest, match="clip"):
+        links.count(share="1/4", method="clip")
+
+
+def test_rows_that_name_a_dropped_record_are_not_kept() -> None:
+    links = opened([(1, 0.3), (2, 16.0), (3, 16.0)], [(1, 16.0)], [(1, 1), (2, 1), (3, 1), (2, 1)])
+    used = found(links, links.plan(prdp.count(), "1", "framework"))
+    assert used.level.size == 4
+    kept = [used.from_level(least).results.total() for least in (0, 8, 40)]
+    assert kept == [4, 3, 3]
+    assert set(used.from_level(8).level.tolist()) == {8}
+
+
+def test_a_mechanism_of_the_caller_s_sees_rows_as_lists_of_numbered_records() -> None:
+    given: list[list[list[int]]] = []
+
+    def count(kept: pyarrow.Table, epsilon: Fraction, beta: Fraction) -> int:
+        given.append(kept["records"].to_pylist())
+        return len(kept)
+
+    rows = [(1, 1), (2, 1), (2, None), (9, 1)]
+    links = opened([(1, 16.0), (2, 16.0)], [(1, 16.0)], rows)
+    release = links.run(count, share="1")
+    assert release.value == len(given[0])
+    if given[0]:  # the domain is drawn; where both rows are kept they share the doctor
+        assert len(given[0]) == 2
+        assert len(set(given[0][0]) & set(given[0][1])) == 1
+        assert {record for row in given[0] for record in row} == {0, 1, 2}

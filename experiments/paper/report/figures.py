@@ -12,24 +12,21 @@ from matplotlib.axes import Axes
 from experiments.methods import METHODS
 from experiments.paper.report.parts import Figure, Panel
 
-# Okabe and Ito's colours; each line also has a marker and a dash of its own.
-_LOOKS = (
+# Chosen one after another to lie far apart in CIELAB, also as people without green cones see them (a test
+# measures it); each line also has a marker and a dash of its own.
+LOOKS = (
     ("#0072b2", "o", "-"),
-    ("#d55e00", "s", "--"),
-    ("#009e73", "^", "-."),
-    ("#cc79a7", "D", ":"),
-    ("#e69f00", "v", "--"),
-    ("#56b4e9", "P", "-."),
-    ("#000000", "x", ":"),
-    ("#7f7f7f", "*", "-"),
-    ("#8c564b", "<", "--"),
-    ("#882255", "h", "-."),
-    ("#332288", ">", ":"),
-    ("#117733", "X", "--"),
-    ("#999933", "d", "-."),
-    ("#aa4499", "p", ":"),
-    ("#44aa99", "1", "-"),
-    ("#661100", "2", "--"),
+    ("#e00000", "s", "--"),
+    ("#00a080", "^", "-."),
+    ("#e0a080", "D", ":"),
+    ("#400000", "v", "--"),
+    ("#0000e0", "P", "-."),
+    ("#800060", "x", ":"),
+    ("#e0a0e0", "*", "-"),
+    ("#006000", "<", "--"),
+    ("#00a0e0", "h", "-."),
+    ("#808080", ">", ":"),
+    ("#000040", "X", "--"),
 )
 
 
@@ -58,7 +55,7 @@ def _looks(figure: Figure) -> dict[str, tuple[str, str, str]]:
     """Return a look for each line: a method has the same one in all figures."""
     names = list(dict.fromkeys(line.name for panel in figure.panels for line in panel.lines))
     places = {method.name: place for place, method in enumerate(METHODS)}
-    return {name: _LOOKS[places.get(name, place) % len(_LOOKS)] for place, name in enumerate(names)}
+    return {name: LOOKS[places.get(name, place) % len(LOOKS)] for place, name in enumerate(names)}
 
 
 def _draw(
@@ -80,8 +77,11 @@ def _draw(
             linewidth=thick,
         )
         if line.bars:
-            least, greatest = ([min(y, top) for y in ends] for ends in zip(*line.bars, strict=True))
-            axes.vlines(xs, least, greatest, color=colour, linewidth=0.8)
+            floor = min(y for y in ys if y > 0) / 100  # a logarithmic axis has no zero
+            least, greatest = (
+                [min(max(y, floor), top) for y in ends] for ends in zip(*line.bars, strict=True)
+            )
+            axes.vlines(xs, least, greatest, color=colour, linewidth=1.2)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(panel.title)

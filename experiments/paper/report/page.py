@@ -11,8 +11,9 @@ from experiments.paper.report.parts import Figure, Section, Table
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 92rem;
   margin: 2rem auto; padding: 0 1.5rem; }
-h1 { font-size: 1.8rem; } h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
-p { max-width: 52rem; } nav a { margin-right: 1rem; white-space: nowrap; }
+h1 { font-size: 1.5rem; } h1 + section h2 { margin-top: 0; font-size: 1.15rem; }
+h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
+p { max-width: 52rem; } nav a, .files a { margin-right: 1rem; white-space: nowrap; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .8rem; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
@@ -21,6 +22,8 @@ th:first-child, td:first-child { text-align: left; white-space: normal; max-widt
 thead th { border-bottom: 2px solid #888; }
 tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
 tr.yardstick { color: #555; font-style: italic; }
+td.inside { background: #d5ecd4; } td.off { background: #f6d3cb; font-weight: 600; }
+td.unknown { background: #eee; } td.absent { color: #777; background: #f7f7f7; font-style: italic; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
 figcaption { font-size: .9rem; max-width: 52rem; }
 """
@@ -34,6 +37,8 @@ def page(
     other: str,
     *,
     brief: bool,
+    first: Section | None = None,
+    files: Sequence[str] = (),
 ) -> str:
     """Return the page.
 
@@ -44,16 +49,22 @@ def page(
         pictures: The figures' PNGs by name.
         other: The file of another page that belongs to it.
         brief: Whether the findings stand at the top.
+        first: What stands above everything else.
+        files: Files beside the page that have the raw results.
     """
     links = "".join(f'<a href="#{_anchor(s.title)}">{escape(s.title)}</a> ' for s in sections)
     findings = "".join(f"<li>{escape(found)}</li>" for s in sections for found in s.findings)
     body = "".join(_section(section, pictures) for section in sections)
     summary = f"<h2>In short</h2><ul>{findings}</ul>" if findings and brief else ""
     links += f'<a href="{escape(other)}">{escape(other)}</a>'
+    raw = " ".join(f'<a href="{escape(file)}">{escape(file)}</a>' for file in files)
+    raw = f"<p class=files>Raw results: {raw}</p>" if raw else ""
+    opening = _section(first, pictures) if first else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
-        f"<h1>{escape(title)}</h1>{_paragraphs(lead)}<nav>{links}</nav>{summary}{body}</body></html>\n"
+        f"<h1>{escape(title)}</h1>{opening}{_paragraphs(lead)}{raw}<nav>{links}</nav>{summary}{body}"
+        "</body></html>\n"
     )
 
 
@@ -82,7 +93,12 @@ def _part(part: Table | Figure | str, pictures: Mapping[str, bytes]) -> str:
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
         kind = f' class="{row.kind}"' if row.kind else ""
-        yield f"<tr{kind}>{''.join(f'<td>{escape(cell)}</td>' for cell in row.cells)}</tr>"
+        marks = row.marks or ("",) * len(row.cells)
+        cells = (
+            f"<td{f' class={mark}' if mark else ''}>{escape(cell)}</td>"
+            for cell, mark in zip(row.cells, marks, strict=True)
+        )
+        yield f"<tr{kind}>{''.join(cells)}</tr>"
 
 
 def _paragraphs(text: str) -> str:

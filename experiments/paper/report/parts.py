@@ -9,16 +9,20 @@ from typing import Literal
 Kind = Literal["ours", "paper", "published", "baseline", "yardstick", ""]
 
 
+Mark = Literal["inside", "off", "unknown", "absent", ""]
+"""Of a printed figure: in the band of 50 runs, off it, of a set that is not the paper's own, or not run."""
+
 HIGHEST = 10
 """How many times the largest truth a figure reaches; a method that errs by more says nothing anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table; its kind says how it is coloured."""
+    """A row of a table; its kind says how it is coloured, and so do the marks of single cells."""
 
     cells: tuple[str, ...]
     kind: Kind = ""
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

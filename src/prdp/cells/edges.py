@@ -47,6 +47,11 @@ class Pairs:
         kept = self.level >= least
         return Pairs(self.levels, self.nodes, self.ends[:, kept], self.level[kept])
 
+    def at_level(self, least: int) -> Pairs:
+        """Return the graph of the edges from a level on, each with the budget of that level."""
+        kept = self.from_level(least)
+        return Pairs(self.levels, self.nodes, kept.ends, np.full_like(kept.level, least))
+
     def degrees(self) -> Integers:
         """Return each node's number of edges."""
         return np.bincount(self.ends.ravel(), minlength=self.nodes).astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -26,24 +27,28 @@ from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.tokens import quoted
+from prdp.graphs.custom_run import KeptFacts, KeptRows, edge_rows, kept_run_plan
 from prdp.graphs.link_statements import name_sql, names_of
 from prdp.graphs.results import CutStars, FixedWeights, Packed
 from prdp.ledger import Binding, Ledger
 from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.framework import LaplaceCount, PaperFramework
+from prdp.mechanisms.kept_results import KeptResults, UsedRecords
 from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
 from prdp.plan.explain import Whose
 from prdp.plan.labels import leaves_out
-from prdp.plan.methods import Method, MethodTerms, Options
+from prdp.plan.methods import Method, MethodTerms, Options, failure_rate, read_split
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
 from prdp.plan.queries import Asked, said
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
+from prdp.release.table import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
@@ -56,6 +61,7 @@ from prdp.tables.arguments import (
     read_edition,
     refuse_private_nodes,
 )
+from prdp.tables.custom import Mechanism
 from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
@@ -331,15 +337,53 @@ class CutRead(Whole):
     def find(self, reader: PlanReader) -> tuple[Truncation]:
         """Return the count that is to be cut."""
         (pairs,), nodes = reader.read(self.edges), len(reader.source.nodes)
+        return (self.cut(pairs, nodes),)
+
+    def cut(self, pairs: Pairs, nodes: int) -> Truncation:
+        """Return the count of a graph, to be cut."""
         if isinstance(self.query, Triangles):
             form = Packed if nodes <= MOST_PACKED else FixedWeights
             engine = TriangleEngine(pairs)
-            return (form(pairs.levels, pairs.level, engine, max(1, nodes - 2), during=watched),)
-        return (CutStars.of(pairs, self.query.size if isinstance(self.query, Stars) else 2),)
+            return form(pairs.levels, pairs.level, engine, max(1, nodes - 2), during=watched)
+        return CutStars.of(pairs, self.query.size if isinstance(self.query, Stars) else 2)
 
     def shown(self, source: EdgeSource) -> tuple[str, ...]:
         """Return the statement for the edges."""
         return self.edges.shown(source)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRead(CutRead):
+    """The same count for the framework: of the edges from a level on, once that level is drawn."""
+
+    def find(self, reader: PlanReader) -> tuple[UsedRecords]:  # type: ignore[override]
+        """Return the edges, with the count of those that will be kept."""
+        (pairs,), nodes = reader.read(self.edges), len(reader.source.nodes)
+        return (UsedRecords(pairs.levels, pairs.level, lambda level: self.cut(pairs.at_level(level), nodes)),)
+
+
+def _framework_options(terms: MethodTerms) -> tuple[Fraction, Fraction]:
+    return read_split(terms.options.split), failure_rate(terms.options.beta)
+
+
+def _kept_results(terms: MethodTerms) -> KeptResults:
+    return KeptResults(*_framework_options(terms))
+
+
+def _kept_edges(terms: MethodTerms) -> PaperFramework:
+    return PaperFramework(LaplaceCount(), *_framework_options(terms))
+
+
+def _smooth(terms: MethodTerms) -> Smooth:
+    return Smooth.over(terms.levels, *_framework_options(terms))
+
+
+def _kept(terms: MethodTerms) -> KeptRead:
+    return KeptRead(terms.query, terms.entry)
+
+
+FRAMEWORK_OPTIONS = ("beta", "split")
+_KEPT = Method("framework", _kept_results, reads=_kept, options=FRAMEWORK_OPTIONS)
 
 
 def _pairs(terms: MethodTerms) -> EdgeRead:
@@ -366,7 +410,10 @@ class GraphQuery(Asked):
 class Edges(GraphQuery):
     """The number of edges."""
 
-    methods = (Method("clip", _clip, reads=_pairs, sees=Pairs.summary),)
+    methods = (
+        Method("clip", _clip, reads=_pairs, sees=Pairs.summary),
+        Method("framework", _kept_edges, reads=_pairs, sees=Pairs.summary, options=FRAMEWORK_OPTIONS),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,12 +421,12 @@ class Stars(GraphQuery):
     """The number of sets of ``size`` edges that meet in a node.
 
     >>> str(Stars(3)), [method.name for method in Stars.methods]
-    ('stars of 3 edges', ['truncate'])
+    ('stars of 3 edges', ['truncate', 'framework'])
     """
 
     size: int
 
-    methods: ClassVar[tuple[Method, ...]] = (Method("truncate", _truncate, reads=_cut),)
+    methods: ClassVar[tuple[Method, ...]] = (Method("truncate", _truncate, reads=_cut), _KEPT)
 
     def __str__(self) -> str:
         return f"stars of {self.size} edges"
@@ -402,7 +449,7 @@ class Paths(GraphQuery):
 
     methods: ClassVar[tuple[Method, ...]] = (
         Method("truncate", _truncate, reads=_cut),
-        Method("framework", lambda terms: Smooth.over(terms.levels), reads=_pairs),
+        Method("framework", _smooth, reads=_pairs, options=FRAMEWORK_OPTIONS),
     )
 
     def __str__(self) -> str:
@@ -417,7 +464,7 @@ class Paths(GraphQuery):
 class Triangles(GraphQuery):
     """The number of triples of edges that close a triangle."""
 
-    methods = (Method("truncate", _truncate, reads=_cut),)
+    methods = (Method("truncate", _truncate, reads=_cut), _KEPT)
 
 
 def edges() -> Edges:
@@ -571,9 +618,9 @@ class Graph(Opened):
         where = narrowed(self._reading.where, condition, self._reader.source.engine.schema)
         return replace(self, _reading=replace(self._reading, where=where))
 
-    def edges(self, *, share: Exact, fresh: bool = False) -> Release:
+    def edges(self, *, share: Exact, method: Chosen = "clip", fresh: bool = False) -> Release:
         """Count the edges; arguments as in ``Table.count``."""
-        return self._answered(Edges(), share, fresh=fresh)
+        return self._answered(Edges(), share, method, fresh=fresh)
 
     def paths(
         self, length: int = 2, *, share: Exact, method: Chosen = "truncate", fresh: bool = False
@@ -591,18 +638,58 @@ class Graph(Opened):
         Args:
             length: 2; longer paths are not counted yet.
             share: The part of every edge's budget to use.
-            method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2 with a smooth bound.
+            method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2 with a smooth bound; with its
+                options, ``prdp.methods.Framework(split="1/2", beta="1/20")``.
             fresh: Pay for a new answer although this question has been answered before.
         """
         return self._answered(Paths(length), share, method, fresh=fresh)
 
-    def stars(self, size: int, *, share: Exact, fresh: bool = False) -> Release:
-        """Count the sets of ``size`` edges that meet in a node; arguments as in ``paths``."""
-        return self._answered(Stars(size), share, fresh=fresh)
+    def stars(self, size: int, *, share: Exact, method: Chosen = "truncate", fresh: bool = False) -> Release:
+        """Count the sets of ``size`` edges that meet in a node; arguments as in ``paths``.
 
-    def triangles(self, *, share: Exact, fresh: bool = False) -> Release:
-        """Count the triangles; arguments as in ``paths``. Needs SciPy: ``pip install 'prdp[joins]'``."""
-        return self._answered(Triangles(), share, fresh=fresh)
+        Here ``"framework"`` runs ``truncate`` on the edges that it keeps, at one budget for all of them.
+        """
+        return self._answered(Stars(size), share, method, fresh=fresh)
+
+    def triangles(self, *, share: Exact, method: Chosen = "truncate", fresh: bool = False) -> Release:
+        """Count the triangles; arguments as in ``stars``. Needs SciPy: ``pip install 'prdp[joins]'``."""
+        return self._answered(Triangles(), share, method, fresh=fresh)
+
+    def run(
+        self,
+        mechanism: Mechanism,
+        *,
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        name: str | None = None,
+        fresh: bool = False,
+    ) -> CustomRelease:
+        """Run a mechanism of your own on the edges that the paper's framework keeps (Algorithm 2).
+
+        Args:
+            mechanism: A function of (edges, epsilon, beta): an Arrow table of the two ends of each edge, the
+                smaller node first, and two Fractions. It must be epsilon-DP for adding or removing one edge:
+                **that is your promise**, and the guarantee depends on it.
+            share: The part of every edge's budget to use.
+            split: The part of the share that finds the edges to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            name: As in ``Table.run``.
+            fresh: As in ``Table.run``.
+        """
+        reading = self._reading
+        ends = (reading.source, reading.target)
+        source = self._reader.source.engine.source
+        facts = KeptFacts(reading.policy, reading.levels, reading.where, source, self.edition)
+        kept = KeptRows(
+            reading,
+            Pairs.summary,
+            lambda pairs, least, source, entropy: edge_rows(pairs, least, source.nodes, ends, entropy),
+            ends,
+        )
+        options = {"split": split, "beta": beta, "name": name}
+        plan = kept_run_plan(facts, kept, mechanism, share, options)
+        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
 
     def plan(self, query: GraphQuery, share: Exact, method: Chosen | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
@@ -611,7 +698,8 @@ class Graph(Opened):
             raise InvalidRequest(
                 "a graph answers prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()."
             )
-        row = known_method(query, Options.of(method))
+        options = Options.of(method)
+        row = known_method(query, options)
         if isinstance(query, Paths) and query.length != 2:
             raise InvalidRequest(
                 f"paths({query.length!r}): paths of 2 edges can be counted, others cannot yet."
@@ -623,7 +711,7 @@ class Graph(Opened):
         if isinstance(query, Triangles):
             solver()
         reading = self._reading
-        terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
+        terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, options, entry=reading)
         source = self._reader.source.engine.source
         planned = plan_of_one(terms, row, leaves_out(reading.policy, {}))
         return Plan((planned,), part, reading.where, source=source, edition=self.edition)

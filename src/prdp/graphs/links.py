@@ -9,6 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from prdp.cells.edges import Integers
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.units import read_most_rows
@@ -18,22 +21,26 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
+from prdp.graphs.custom_run import KeptFacts, KeptRows, kept_run_plan, linked_rows
 from prdp.graphs.link_statements import KeyedRecords, LinkRows, read_links
 from prdp.graphs.results import Listed, Packed
 from prdp.ledger import Binding, Ledger
 from prdp.ledger.binding import bound_types
 from prdp.levels import Levels
 from prdp.mechanisms._packing import solver
+from prdp.mechanisms.kept_results import KeptResults, UsedRecords
 from prdp.mechanisms.truncate import Truncate
+from prdp.methods import Chosen
 from prdp.plan.explain import Whose
 from prdp.plan.labels import leaves_out
-from prdp.plan.methods import Method, MethodTerms
+from prdp.plan.methods import Method, MethodTerms, Options, failure_rate, read_split
 from prdp.plan.plan import Plan
-from prdp.plan.planner import plan_of_one
+from prdp.plan.planner import known_method, plan_of_one
 from prdp.plan.queries import Asked, Count
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
+from prdp.release.table import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
@@ -47,6 +54,7 @@ from prdp.tables.arguments import (
     refuse_others_rows,
     refuse_two_records,
 )
+from prdp.tables.custom import Mechanism
 from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
@@ -230,11 +238,14 @@ class LinkRead(Whole):
 
     reading: LinkRows
 
-    def find(self, reader: PlanReader) -> tuple[Packed]:
+    def find(self, reader: PlanReader) -> tuple[Any]:
         """Return the count that is to be cut."""
+        return (cut(*self.rows(reader), reader.source),)
+
+    def rows(self, reader: PlanReader) -> tuple[Integers, Integers]:
+        """Return the results, and each record's level."""
         source: LinkSource = reader.source
-        rows, level = read_links(source.engine, self.reading, source.tables, source.table_of, source.levels)
-        return (Packed(source.levels, level, Listed(rows, level), source.most_rows, during=watched),)
+        return read_links(source.engine, self.reading, source.tables, source.table_of, source.levels)
 
     def shown(self, source: LinkSource) -> tuple[str, ...]:
         """Return a statement for each private table, and the one for the rows."""
@@ -246,6 +257,27 @@ class LinkRead(Whole):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptLinkRead(LinkRead):
+    """The same for the framework: rows that name records from a level on alone, once that level is drawn."""
+
+    def find(self, reader: PlanReader) -> tuple[Any]:
+        """Return the records, with the count of the rows that will be kept."""
+        rows, level = self.rows(reader)
+
+        def from_level(least: int) -> Packed:
+            # A place that names nothing (-1) is the last one of this array: it keeps every row.
+            kept = np.append(level >= least, True)
+            return cut(rows[kept[rows].all(axis=1)], np.full_like(level, least), reader.source)
+
+        return (UsedRecords(reader.source.levels, level, from_level, rows),)
+
+
+def cut(rows: Integers, level: Integers, source: LinkSource) -> Packed:
+    """Return the count of results, to be cut by the levels of their records."""
+    return Packed(source.levels, level, Listed(rows, level), source.most_rows, during=watched)
+
+
+@dataclass(frozen=True, slots=True)
 class NamedRows(Asked):
     """The number of rows that name a record in every column."""
 
@@ -254,6 +286,12 @@ class NamedRows(Asked):
     methods: ClassVar[tuple[Method, ...]] = (
         Method(
             "truncate", lambda terms: Truncate.tuned(terms.share), reads=lambda terms: LinkRead(terms.entry)
+        ),
+        Method(
+            "framework",
+            lambda terms: KeptResults(read_split(terms.options.split), failure_rate(terms.options.beta)),
+            reads=lambda terms: KeptLinkRead(terms.entry),
+            options=("beta", "split"),
         ),
     )
 
@@ -306,28 +344,73 @@ class Links(Opened):
         """Return those rows alone for which a condition on their own columns holds."""
         return replace(self, condition=narrowed(self.condition, condition, self._source.engine.schema))
 
-    def count(self, *, share: Exact, fresh: bool = False) -> Release:
-        """Count the rows that name a record in every column; arguments as in ``Table.count``."""
-        plan = self.plan(Count(), share)
+    def count(self, *, share: Exact, method: Chosen = "truncate", fresh: bool = False) -> Release:
+        """Count the rows that name a record in every column.
+
+        Args:
+            share: The part of every record's budget to use.
+            method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2, which drops the records with
+                small budgets and runs ``truncate`` on the rest at one budget; with its options,
+                ``prdp.methods.Framework(split="1/2", beta="1/20")``.
+            fresh: Pay for a new answer although this question has been answered before.
+        """
+        plan = self.plan(Count(), share, method)
         return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
 
-    def explain(self, query: Count, *, share: Exact) -> str:
+    def run(
+        self,
+        mechanism: Mechanism,
+        *,
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        name: str | None = None,
+        fresh: bool = False,
+    ) -> CustomRelease:
+        """Run a mechanism of your own on the rows whose records the paper's framework keeps (Algorithm 2).
+
+        Args:
+            mechanism: A function of (rows, epsilon, beta). The Arrow table has a column ``records``: for each
+                row, the numbers of the records that it names, drawn by chance. It must be epsilon-DP for
+                adding or removing one record with all rows that name it: **that is your promise**.
+            share: The part of every record's budget to use.
+            split: The part of the share that finds the records to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            name: As in ``Table.run``.
+            fresh: As in ``Table.run``.
+        """
+        source, asked = self._source, LinkRows(tuple(self._source.table_of), self.condition)
+        policy = source.tables[0][1].policy
+        facts = KeptFacts(policy, source.levels, self.condition, source.text, self.edition)
+        kept = KeptRows(
+            KeptLinkRead(asked),
+            UsedRecords.counted,
+            lambda used, least, _, entropy: linked_rows(used.rows, used.level, least, entropy),
+            asked.columns,
+        )
+        options = {"split": split, "beta": beta, "name": name}
+        plan = kept_run_plan(facts, kept, mechanism, share, options)
+        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
+
+    def explain(self, query: Count, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
         columns = ", ".join(self._source.table_of)
         record = f"each record that a row names ({columns}), with all rows that name it"
-        return self._explained(self.plan(query, share), Whose(record, "proofs/joins.md"))
+        return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md"))
 
-    def plan(self, query: Count, share: Exact, method: str | None = None) -> Plan:
+    def plan(self, query: Count, share: Exact, method: Chosen | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
-        if not isinstance(query, Count) or method not in (None, "truncate"):
-            raise InvalidRequest("rows that name private records are counted, by method='truncate'.")
+        if not isinstance(query, Count):
+            raise InvalidRequest("rows that name private records are counted: ask for prdp.count().")
+        options = Options.of(method)
         solver()
         columns, policy = tuple(self._source.table_of), self._source.tables[0][1].policy
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
-        terms = MethodTerms(policy, self._source.levels, {}, asked, None, exact_share(share), entry=read)
+        row, part = known_method(asked, options), exact_share(share)
+        terms = MethodTerms(policy, self._source.levels, {}, asked, None, part, options, entry=read)
         left_out = dict.fromkeys(leaves_out(reading.policy, {}) for _, reading in self._source.tables)
         return Plan(
-            (plan_of_one(terms, asked.methods[0], "; ".join(filter(None, left_out))),),
+            (plan_of_one(terms, row, "; ".join(filter(None, left_out))),),
             terms.share,
             self.condition,
             source=self._source.text,

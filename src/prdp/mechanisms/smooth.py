@@ -10,6 +10,7 @@ import numpy as np
 
 from prdp.cells.edges import Pairs
 from prdp.levels import PER_OCTAVE, Levels
+from prdp.mechanisms.framework import SPLIT
 from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
@@ -48,11 +49,11 @@ class Smooth:
 
     Attributes:
         finder: Finds the domain.
-        search: The part of the share that this uses.
+        split: The part of the share that this uses.
     """
 
     finder: DomainFinder
-    search: Fraction = Fraction(1, 4)
+    split: Fraction = SPLIT
 
     name = "smooth"
 
@@ -66,12 +67,17 @@ class Smooth:
     def budget(self, pairs: Pairs, share: Fraction, domain: int) -> Fraction:
         """Return what is spent on the count: a part of the domain's least budget."""
         least = pairs.levels.domain_quanta(domain) * pairs.levels.quantum
-        return (1 - self.search) * share * least
+        return (1 - self.split) * share * least
+
+    @property
+    def beta(self) -> Fraction:
+        """The rate at which finding the domain may fail."""
+        return self.finder.partition.beta
 
     @classmethod
-    def over(cls, levels: Levels) -> Smooth:
+    def over(cls, levels: Levels, split: Fraction = SPLIT, beta: Fraction = Fraction(1, 10)) -> Smooth:
         """Return the mechanism for a grid of budgets."""
-        return cls(DomainFinder.over(levels))
+        return cls(DomainFinder.over(levels, beta), split)
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
         """Return what else than noise may move the answer."""
@@ -98,7 +104,7 @@ class Smooth:
         self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[int, int, Fraction]]:
         """Draw (count, domain, the largest scale that its noise can have had), once a run."""
-        domains = self.finder.draw(pairs.summary(), self.search * share, entropy, runs)
+        domains = self.finder.draw(pairs.summary(), self.split * share, entropy, runs)
         laws = {domain: self.law(pairs, share, domain) for domain in sorted(set(domains))}
         most = {
             domain: noise_per_bound(budget) * most_change(pairs.nodes)

@@ -90,32 +90,37 @@ class Truncate:
 
         @cache
         def total(tuning: Tuning, place: int) -> Noisy:
-            points = ladder_points(truncation, tuning.stride)
-            point = points[place]
-            levels = truncation.levels
-            influence = point + Fraction(truncation.slack(point), levels.quanta(0))
-            scale = influence / levels.quantum / (share * tuning.answer)
-            return Noisy((truncation.value(point),), (DiscreteLaplace(scale),))
+            point = ladder_points(truncation, tuning.stride)[place]
+            return Noisy((truncation.value(point),), (self.noise(truncation, share, tuning, place),))
 
         return total
 
     def answers(self, truncation: Truncation, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        totals = self.totals(truncation, share)
-        law = self.finder.law(CutLadder(truncation, share), share, totals)
-        answers = []
-        for which, (place, (total,)) in law.draw(entropy, runs):
-            tuning = self.finder.tunings[which][1]
-            noises = totals(tuning, place).noises
-            cut_at = noises[0].scale * share * tuning.answer / truncation.steps
-            choices = (
-                ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
-                ("cut how", truncation.how),
-                ("of the share", self.finder.parts(tuning)),
-            )
-            clipping = self.clipping(truncation, which, place)
-            answers.append(Answer(total, Fraction(1, truncation.steps), noises, choices, clipping=clipping))
-        return answers
+        law = self.law(truncation, share)
+        return [self.said(truncation, share, drawn) for drawn in law.draw(entropy, runs)]
+
+    def said(
+        self, truncation: Truncation, share: Fraction, drawn: tuple[int, tuple[int, tuple[int]]]
+    ) -> Answer:
+        """Return what is said of a draw of the law; of the truncation it uses the public facts alone."""
+        which, (place, (total,)) = drawn
+        tuning = self.finder.tunings[which][1]
+        noise = self.noise(truncation, share, tuning, place)
+        cut_at = noise.scale * share * tuning.answer / truncation.steps
+        choices = (
+            ("cut at", f"{float(cut_at):.6g} results for each unit of budget"),
+            ("cut how", truncation.how),
+            ("of the share", self.finder.parts(tuning)),
+        )
+        clipping = self.clipping(truncation, which, place)
+        return Answer(total, Fraction(1, truncation.steps), (noise,), choices, clipping=clipping)
+
+    def noise(self, truncation: Truncation, share: Fraction, tuning: Tuning, place: int) -> DiscreteLaplace:
+        """Return the noise at a place of the ladder."""
+        point, levels = ladder_points(truncation, tuning.stride)[place], truncation.levels
+        influence = point + Fraction(truncation.slack(point), levels.quanta(0))
+        return DiscreteLaplace(influence / levels.quantum / (share * tuning.answer))
 
     def clipping(self, truncation: Truncation, which: int, place: int) -> Clipping:
         """Return where results were cut; of how much was, the choice says nothing that is proved."""

@@ -512,7 +512,8 @@ def plan_of_one(terms: MethodTerms, method: Method, left_out: str = "") -> Query
     caveat = mechanism.caveat(signed=False)
     label = Label(str(query), terms.share, method.name, caveat, left_out=left_out, whole=True)
     step = Step("", terms.share, mechanism, (label,), method.sees)
-    return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
+    options = {name: _told(getattr(mechanism, name)) for name in method.options}
+    return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,), options=options)
 
 
 def known_method(query: Asked, options: Options) -> Method:

@@ -6,22 +6,23 @@ import inspect
 import json
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prdp.cells.summary import Summary
 from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.expressions.nodes import canonical
+from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.tokens import is_writable
 from prdp.ledger import Ledger
-from prdp.levels import PER_OCTAVE
+from prdp.levels import PER_OCTAVE, Levels
 from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import flips, keep_bounds
@@ -31,8 +32,9 @@ from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.question_key import question_text, without_token
 from prdp.plan.reads import CellRead, PlanReader, RowRead
+from prdp.policy import Policy
 from prdp.release.table import CustomRelease, Released
-from prdp.schema import Kind, Schema
+from prdp.schema import Bounds, Kind, Schema
 
 Mechanism = Callable[[Any, Fraction, Fraction], object]
 """From (an Arrow table of the kept rows, ε, β) to a value that is ε-DP for adding or removing a row."""
@@ -131,6 +133,37 @@ def _takes_three(mechanism: Callable[..., object]) -> bool:
     return True
 
 
+class RunFacts(Protocol):
+    """What is public about the records that a mechanism runs on; a table's planner is one."""
+
+    @property
+    def policy(self) -> Policy:
+        """The budget of a record."""
+
+    @property
+    def levels(self) -> Levels:
+        """The grid of budgets."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public bounds of columns."""
+
+    @property
+    def where(self) -> Node | None:
+        """Which records take part; None for all."""
+
+    @property
+    def source(self) -> str:
+        """The SQL of a relation; empty for plain tables."""
+
+    @property
+    def edition(self) -> str:
+        """The edition of the data."""
+
+    def region(self) -> str | None:
+        """Return whom a question is charged to; None for everybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class CustomPlan:
     """The plan to run a caller's mechanism on the rows that the framework keeps.
@@ -149,7 +182,7 @@ class CustomPlan:
             on the way, so no other run takes it up.
     """
 
-    planner: Planner
+    planner: RunFacts
     mechanism: Mechanism
     columns: tuple[str, ...]
     share: Fraction
@@ -230,11 +263,16 @@ class CustomPlan:
         domain = self.split * self.share
         yield from omitted(self.planner.policy, self._left_out)
         yield f"answers  {self.name} of {', '.join(self.columns)}"
-        yield from (f"  reads  {statement}" for statement in self._cells.shown(source))
+        counts, rows = self._statements(source)
+        yield from (f"  reads  {statement}" for statement in counts)
         yield f"  draws  where budgets become numerous, with share {domain}; proofs/framework.md"
-        yield from (f"  reads  {statement}" for statement in self._row_read(least=0).shown(source))
+        yield from (f"  reads  {statement}" for statement in rows)
         rest = self.share - domain
         yield f"  draws  {self.name} with share {rest}; its author's promise, no page of prdp's"
+
+    def _statements(self, source: Any) -> tuple[Iterable[str], Iterable[str]]:
+        """Return what is read to count records, and what is read of those that are kept."""
+        return self._cells.shown(source), self._row_read(least=0).shown(source)
 
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Find the domain, read its rows and run the mechanism on them, once a run."""
@@ -242,12 +280,11 @@ class CustomPlan:
 
     def _drawn(self, reader: PlanReader, entropy: Entropy) -> CustomRelease:
         facts = self.planner
-        (cells,) = reader.read(self._cells)
         finder = DomainFinder.over(facts.levels, self.beta)
-        (domain,) = finder.draw(cells.counted(), self.split * self.share, entropy, 1)
+        (domain,) = finder.draw(self._counted(reader), self.split * self.share, entropy, 1)
         least = facts.levels.domain_quanta(domain) * facts.levels.quantum
         epsilon = (1 - self.split) * self.share * least
-        came = outcome(self.mechanism, self._rows(reader, domain, epsilon, entropy), epsilon, self.beta)
+        came = outcome(self.mechanism, self._kept_rows(reader, domain, epsilon, entropy), epsilon, self.beta)
         if came.interrupted:
             self._interrupted.set()
         words = f"{self.name} of {', '.join(self.columns)}"
@@ -262,14 +299,20 @@ class CustomPlan:
             left_out=self._left_out,
         )
 
-    def _rows(self, reader: PlanReader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
+    def _counted(self, reader: PlanReader) -> Summary:
+        """Return the records, each counting 1."""
+        (cells,) = reader.read(self._cells)
+        counted: Summary = cells.counted()
+        return counted
+
+    def _kept_rows(self, reader: PlanReader, domain: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return the rows from a drawn domain on, in random order, and a sample of the others if wanted."""
         first = PER_OCTAVE * (domain - 1)
         rows, found = reader.read_anew(self._row_read(0 if self.sample else first))
         kept = np.arange(rows.num_rows)
         if self.sample:
             kept = np.flatnonzero(self._sampled(np.asarray(found), first, epsilon, entropy))
-        return rows.take(_shuffled(kept, entropy)).combine_chunks()
+        return rows.take(shuffled(kept, entropy)).combine_chunks()
 
     @property
     def _left_out(self) -> str:
@@ -297,7 +340,7 @@ class CustomPlan:
         return kept
 
 
-def _shuffled(places: NDArray[np.intp], entropy: Entropy) -> NDArray[np.intp]:
+def shuffled(places: NDArray[np.intp], entropy: Entropy) -> NDArray[np.intp]:
     """Return rows in random order: where a row lay, and in which chunk, depends on rows that were dropped."""
     keys = np.frombuffer(entropy.bytes(16 * len(places)), np.uint64).reshape(-1, 2)
     return places[np.lexsort((keys[:, 1], keys[:, 0]))]
@@ -327,12 +370,8 @@ def custom_plan(
         raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
     if not isinstance(sample, bool):
         raise InvalidRequest(f"sample={sample!r} is neither True nor False.")
-    if name is not None and not _is_name(name):
-        raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
-    if find_spec("pyarrow") is None:
-        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+    refuse_unless_run(name)
     refuse_unless_mechanism(mechanism, {column: planner.schema[column] for column in known})
-    own = getattr(mechanism, "__name__", None)
     return CustomPlan(
         planner=planner,
         mechanism=mechanism,
@@ -341,9 +380,23 @@ def custom_plan(
         split=read_split(split),
         beta=failure_rate(beta),
         sample=sample,
-        name=name or (own if _is_name(own) else "mechanism"),
+        name=name or own_name(mechanism),
         named=name is not None,
     )
+
+
+def refuse_unless_run(name: str | None) -> None:
+    """Refuse a name that cannot be written, and to hand rows over without Arrow."""
+    if name is not None and not _is_name(name):
+        raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
+    if find_spec("pyarrow") is None:
+        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+
+
+def own_name(mechanism: Mechanism) -> str:
+    """Return what a mechanism is called in the ledger if its caller gives no name."""
+    own = getattr(mechanism, "__name__", None)
+    return own if _is_name(own) else "mechanism"
 
 
 def _is_name(name: object) -> TypeGuard[str]:

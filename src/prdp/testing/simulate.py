@@ -126,8 +126,6 @@ def _shown(value: object) -> str:
 def _plan(opened: Links | Graph, query: object, share: Exact, method: Chosen | None) -> Plan:
     if isinstance(opened, Graph) and isinstance(query, GraphQuery):
         return opened.plan(query, share, method)
-    if not (method is None or isinstance(method, str)):
-        raise InvalidRequest(f"method={method!r} is for tables: of {opened!r} a method has no options.")
     if isinstance(opened, Links) and isinstance(query, Count):
         return opened.plan(query, share, method)
     raise InvalidRequest(f"{opened!r} does not answer {query!r}.")
