@@ -20,7 +20,8 @@ For asking in SQL, with Table.sql or over a connection:
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
-    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
+    Release, ReleaseTable, CustomRelease, ratio
+    Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
 When something is wrong:
     errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
     KeysOutOfReach, NoLedgerFile
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
     from prdp.policy import Policy
     from prdp.projects.project import Project, project
+    from prdp.release.arithmetic import ratio
     from prdp.release.custom import CustomRelease
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
@@ -117,6 +119,7 @@ else:
         "paths": "prdp.graphs.graph",
         "plot_account": "prdp.pictures.account",
         "plot_policy": "prdp.pictures.policy",
+        "ratio": "prdp.release.arithmetic",
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.functions",
@@ -192,6 +195,7 @@ __all__ = [
     "progress",
     "project",
     "quantile",
+    "ratio",
     "share_for",
     "stars",
     "std",
