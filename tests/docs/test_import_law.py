@@ -79,6 +79,7 @@ ONLY_IN = {
         "engines/clickhouse/terms.py",
         "engines/statements/translate.py",
         "sql/from_clause.py",
+        "sql/reading.py",
         "sql/subqueries.py",
         "sql/statement.py",
     },

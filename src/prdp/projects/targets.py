@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def named_in(text: str, project: Project) -> str:
     """Return the name of the table or join that a statement is about."""
-    from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is an extra)
+    from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
 
     tree = read_statement(text).tree
     found = {node.name.lower() for node in tree.walk() if type(node).__name__ == "Table"}
