@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
+
+from prdp.release.formatting import marks
 
 PROMISE = "that the mechanism is differentially private is its caller's promise"
 
@@ -25,6 +27,7 @@ class CustomRelease:
         failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
         simulated: Whether the records were a stand-in's: such an answer protects nobody.
         left_out: Which records it is not about, in words; empty where that is nobody.
+        recorded_at: When it was charged, for an answer that was recorded before; empty for a new one.
     """
 
     question: str
@@ -35,6 +38,7 @@ class CustomRelease:
     failed: bool = False
     simulated: bool = False
     left_out: str = ""
+    recorded_at: str = field(default="", compare=False)
 
     method = "framework"
     caveat = PROMISE
@@ -42,7 +46,7 @@ class CustomRelease:
     def __str__(self) -> str:
         """Return the answer on one line."""
         value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
-        mark = " [simulated: not private]" if self.simulated else ""
+        mark = marks(self.recorded_at, simulated=self.simulated)
         said = "; ".join(filter(None, (self.left_out, self.caveat)))
         return f"{self.question}: {value} (share {self.share}, framework); {said}{mark}"
 

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
@@ -68,6 +68,7 @@ class ReleaseTable:
         keys: The groups' keys, one a row.
         releases: The answers, a row for each key and a column for each question.
         notes: What is said of all of it, whatever its rows.
+        recorded_at: When it was charged, for answers that were recorded before; empty for new ones.
     """
 
     question: str
@@ -77,6 +78,7 @@ class ReleaseTable:
     keys: tuple[Key, ...]
     releases: Sequence[tuple[Release, ...]]
     notes: tuple[str, ...] = ()
+    recorded_at: str = field(default="", compare=False)
 
     @property
     def simulated(self) -> bool:
@@ -338,6 +340,7 @@ class ReleaseTable:
         facts = {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
         facts["conditions"] = "; ".join(self.conditions)
         facts |= {"notes": "; ".join(self.notes)} if self.notes else {}
+        facts |= {"recorded_at": self.recorded_at} if self.recorded_at else {}
         return facts | ({"simulated": "true"} if self.simulated else {})
 
     def __str__(self) -> str:
@@ -376,7 +379,7 @@ class ReleaseTable:
 
     @property
     def _mark(self) -> str:
-        return " [simulated: not private]" if self.simulated else ""
+        return formatting.marks(self.recorded_at, simulated=self.simulated)
 
     def _heads(self) -> list[str]:
         """Return the heads: of one question, a column each for the answer and its ends."""
