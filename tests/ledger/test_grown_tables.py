@@ -73,6 +73,12 @@ def test_a_column_that_the_policy_reads_is_not_missing(tmp_path: Path) -> None:
         opened(PEOPLE.drop(columns="age"), tmp_path, policy=1, bounds={})
 
 
+def test_a_fixed_column_is_not_missing(tmp_path: Path) -> None:
+    opened(PEOPLE, tmp_path, fixed=["job"]).where("job = 'chef'").count(share="1/4")
+    with pytest.raises(LedgerError, match="fixed: job -> none"):
+        opened(PEOPLE.drop(columns="job"), tmp_path)
+
+
 def test_a_new_column_is_asked_about_for_a_charge(tmp_path: Path) -> None:
     opened(PEOPLE, tmp_path).count(share="1/4")
     later = opened(PEOPLE.assign(rent=[3, 4, 5]), tmp_path, bounds={"age": (20, 100), "rent": (0, 9)})

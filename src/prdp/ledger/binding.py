@@ -120,18 +120,22 @@ class Binding:
 
         Bounds and grains of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. So may columns, and those that
-        neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need not be said
-        again, and are never changed; where there are any, nor is the relation that they are columns of.
+        neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need
+        not be said again, and are never changed; where there are any, nor is the relation that they are columns of.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
         >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))
         ['bounds of age: 0 to 120 -> 0 to 99']
         >>> Binding({"bounds": {}}).differences(Binding({"bounds": {"age": ["0", "120"]}}))  # may be added
         []
-        >>> Binding({"schema": {"n": "INTEGER"}}).differences(Binding({"schema": {"n": "BIGINT", "x": "DATE"}}))
+        >>> grown = Binding({"schema": {"n": "BIGINT", "x": "DATE"}})
+        >>> Binding({"schema": {"n": "INTEGER"}}).differences(grown)
         []
         """
-        return [
+        columns = other.facts.get(_SCHEMA, {})
+        fixed = self.facts.get(_FIXED) or ()
+        gone = [f"fixed: {name} -> none" for name in fixed if _SCHEMA in other.facts and name not in columns]
+        return gone + [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
             if fact not in {_FIXED, _SOURCE}
