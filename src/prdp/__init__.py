@@ -20,7 +20,8 @@ For asking in SQL, with Table.sql or over a connection:
 For asking of several tables and of graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
 For reading the answers and the account:
-    Release, ReleaseTable, CustomRelease, Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
+    Release, ReleaseTable, CustomRelease, ratio
+    Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
 When something is wrong:
     errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
     KeysOutOfReach, NoLedgerFile
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     )
     from prdp.policy import Policy
     from prdp.projects.project import Project, project
+    from prdp.release.arithmetic import ratio
     from prdp.release.release import Release
     from prdp.release.table import CustomRelease, ReleaseTable
     from prdp.sql.dbapi import connect
@@ -115,6 +117,7 @@ else:
         "paths": "prdp.graphs.graph",
         "plot_account": "prdp.pictures",
         "plot_policy": "prdp.pictures",
+        "ratio": "prdp.release.arithmetic",
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.queries",
@@ -190,6 +193,7 @@ __all__ = [
     "progress",
     "project",
     "quantile",
+    "ratio",
     "share_for",
     "stars",
     "std",

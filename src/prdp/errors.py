@@ -314,5 +314,9 @@ class NoLedgerFile(UserWarning):
     """The account of a table is in memory: whoever opens the table again begins from nothing."""
 
 
+class UntestedVersion(UserWarning):
+    """A library that reads the records is installed in a version older than those that are tested."""
+
+
 class LedgerBegun(UserWarning):
     """There was no ledger where one was named, so a new account was begun, with the whole budget to spend."""

@@ -324,14 +324,17 @@ def test_the_real_file_is_no_stand_in(folder: Path) -> None:
 
 def test_a_missing_extra_is_named_with_its_command(folder: Path) -> None:
     declared(folder)
-    (folder / "sqlglot.py").write_text("raise ImportError")
+    (folder / "matplotlib.py").write_text("raise ImportError")
     program = "import sys; sys.path.insert(0, '.'); sys.argv[0] = 'prdp'; from prdp.cli import main; main()"
     ran = subprocess.run(
-        [sys.executable, "-c", program, "ask", "SELECT COUNT(*) FROM loans", "--share", "0.1"],
+        [
+            *(sys.executable, "-c", program, "ask", "SELECT COUNT(*) FROM loans"),
+            *("--share", "0.1", "--plot", "a.png"),
+        ],
         capture_output=True, text=True, check=False, cwd=folder,
     )  # fmt: skip
     assert ran.returncode == 2
-    assert "pip install 'prdp[sql]'" in ran.stderr
+    assert "pip install 'prdp[plot]'" in ran.stderr
 
 
 @pytest.mark.parametrize("picture", ["answers.png", "answers.svg", "answers.html"])

@@ -35,8 +35,8 @@ def shell(folder: Path) -> Iterator[Any]:
     programs = folder / "programs"
     programs.mkdir()
     # A library that is not there, in a program of its own, as whoever installed less has it.
-    lacking = f"import sys; sys.modules['sqlglot'] = None; {PROGRAM}"
-    for name, program in (("prdp", PROGRAM), ("prdp-without-sql", lacking)):
+    lacking = f"import sys; sys.modules['matplotlib'] = None; {PROGRAM}"
+    for name, program in (("prdp", PROGRAM), ("prdp-without-plot", lacking)):
         path = programs / name
         path.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{program}" "$@"\n', encoding="utf-8")
         path.chmod(0o755)
@@ -108,7 +108,7 @@ def test_a_broken_project_file_is_named_by_its_line(shell: Any, project: Path) -
 
 
 def test_a_missing_extra_is_named_with_its_command(shell: Any, project: Path) -> None:
-    shown, code = typed(shell, project, f"prdp-without-sql ask {QUESTION} --share 0.1")
+    shown, code = typed(shell, project, f"prdp-without-plot ask {QUESTION} --share 0.1 --plot answers.png")
     assert code == 2
     assert as_kept("missing_extra", shown)
 

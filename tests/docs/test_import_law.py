@@ -75,6 +75,7 @@ ONLY_IN = {
         "engines/clickhouse/datetimes.py",
         "engines/statements/translate.py",
         "sql/from_clause.py",
+        "sql/reading.py",
         "sql/statement.py",
     },
     "sqlalchemy": {"engines/mariadb/session.py"},

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("sqlglot")
-
 from prdp.engines.database import slots_of
 from prdp.engines.postgres.dialect import POSTGRES
 from prdp.engines.statements.translate import translated

@@ -65,7 +65,7 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
     assert table.left == Fraction(3, 4)
     computed = table.histogram("age / 3", bins=2, share="1/4")
     ends = [(float(key.low), float(key.high)) for (key,) in computed.keys if isinstance(key, Bin)]
-    assert ends == [(0, pytest.approx(50 / 3)), (pytest.approx(50 / 3), pytest.approx(100 / 3))]
+    assert np.array(ends) == pytest.approx(np.array([(0, 50 / 3), (50 / 3, 100 / 3)]))
     by_town = table.group_by("town", keys=["Ulm"]).histogram("pay", bins=4, share="1/4")
     assert len(by_town) == 4
 

@@ -62,7 +62,7 @@ def readable(text: str, width: int | None = None, *, whole: bool) -> str:
 
 def _written_out(statement: str) -> list[str]:
     """Return a statement over several lines; as it is where the parser does not know a word of it."""
-    import sqlglot  # noqa: PLC0415  (an extra, which whoever asks SQL has)
+    import sqlglot  # noqa: PLC0415  (loaded when a statement is shown)
 
     try:
         whole: str = sqlglot.transpile(statement, read="duckdb", write="duckdb", pretty=True)[0]

@@ -150,7 +150,7 @@ def _json(answers: SqlAnswers) -> str:
         "share": str(answers.share),
         "simulated": answers.simulated,
     }
-    from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415  (its parser is an extra)
+    from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415  (its parser is loaded when it is used)
 
     aside = [
         {

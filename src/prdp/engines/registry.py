@@ -15,6 +15,7 @@ from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.sources.checks import refuse_ambiguous
 from prdp.engines.sql_engine import SqlEngine
+from prdp.engines.versions import warn_if_untested
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import is_writable
 
@@ -22,13 +23,16 @@ _NEEDED = tuple(name for name in vars(Engine) if not name.startswith("_"))
 
 ENGINES: Mapping[str, tuple[str, ...]] = {
     "duckdb": (),
-    "polars": ("polars", "sqlglot"),
-    "postgres": ("psycopg", "sqlglot"),
-    "spark": ("pyspark", "pyarrow", "sqlglot"),
-    "clickhouse": ("clickhouse_connect", "pyarrow", "sqlglot"),
-    "sqlalchemy": ("sqlalchemy", "sqlglot"),
+    "polars": ("polars",),
+    "postgres": ("psycopg",),
+    "spark": ("pyspark", "pyarrow"),
+    "clickhouse": ("clickhouse_connect", "pyarrow"),
+    "sqlalchemy": ("sqlalchemy",),
 }
 """The engines that prdp brings, and what each needs to be installed: the extra of its name."""
+
+_BASE = ("duckdb", "numpy", "sqlglot")
+"""The libraries of the base install by which records are read."""
 
 _SCHEMES = {
     **dict.fromkeys(("postgresql", "postgres"), "postgres"),
@@ -84,9 +88,9 @@ def engine_for(
             )
         if source is None:
             raise InvalidRequest("nothing to open: give a source, such as 'accounts.parquet', or engine=.")
-        return _opener(engine or _called_for(source))(
-            source, types, table=table, rows_are_records=rows_are_records
-        )
+        called = engine or _called_for(source)
+        warn_if_untested((*_BASE, *ENGINES[called], *_packages(source)))
+        return _opener(called)(source, types, table=table, rows_are_records=rows_are_records)
     if source is not None:
         raise InvalidRequest("a source and engine= exclude each other: an engine knows its own source.")
     if types is not None:
@@ -107,6 +111,7 @@ def tables_for(
     public: Collection[str],
 ) -> SqlEngine:
     """Open the tables of a join: files and frames, or all in one database; reads no record."""
+    warn_if_untested((*_BASE, *(name for source in tables.values() for name in _packages(source))))
     if database is None:
         _refuse_databases(tables)
         called = set(map(_called_for, tables.values()))
@@ -129,6 +134,7 @@ def tables_for(
     if types:
         raise InvalidRequest(reason)
     refuse_unless_installed(engine)
+    warn_if_untested(ENGINES[engine])
     joined = _room(engine)
     opened: SqlEngine = (
         joined.open_tables(tables) if engine == "polars" else joined.open_tables(database, tables, public)
@@ -198,6 +204,11 @@ def is_database_address(text: str) -> bool:
 def _kinds(source: object) -> set[tuple[str, str]]:
     """Return the package and the name of each class that an object is of."""
     return {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(source).mro()}
+
+
+def _packages(source: object) -> set[str]:
+    """Return the packages that a source's classes are from."""
+    return {package for package, _ in _kinds(source)}
 
 
 def _called_for(source: object) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, assert_never
+from typing import TYPE_CHECKING, Any, NoReturn, assert_never
 
 from prdp.errors import ExpressionError
 from prdp.expressions.functions import (
@@ -359,7 +359,8 @@ class _Checker:
             items = tuple(_dated(self.typed(item), kind) for item in node.items)
             for item, (_, item_kind) in zip(node.items, items, strict=True):
                 self._comparable(node.operand, kind, item, item_kind)
-            return dataclasses.replace(node, operand=operand, items=tuple(item for item, _ in items))  # type: ignore[misc]
+            listed: tuple[Any, ...] = tuple(item for item, _ in items)
+            return dataclasses.replace(node, operand=operand, items=listed)
         sides = self.typed(node.left), self.typed(node.right)
         left, left_kind = _dated(sides[0], sides[1][1])
         right, right_kind = _dated(sides[1], sides[0][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +21,10 @@ _FIXED = "fixed"  # said once, when a ledger is begun; whoever opens it later ne
 _ONE_ROW = "one_row_each"  # there only where it is so
 _SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
 
+
+_SCHEMA = "schema"
+_WHOLE = re.compile(r"u?(?:tiny|small|medium|big|huge)?int(?:eger|[0-9]+)?|long|short|byte", re.IGNORECASE)
+"""The types of whole numbers, of whatever width and engine: which of them a column has changes no value."""
 
 _TEXTS = {"ENUM": "VARCHAR"}
 """What holds texts has one name, whatever keeps them: a categorical of pandas, of Polars, a Parquet file."""
@@ -72,7 +77,7 @@ class Binding:
         return cls(
             {
                 "name": name,
-                "schema": bound_types(schema),
+                _SCHEMA: bound_types(schema),
                 "policy": canonical(policy.expression),
                 "at_least": _end(policy.at_least),
                 "at_most": _end(policy.at_most),
@@ -114,16 +119,23 @@ class Binding:
         """Return, in words, each fact in which another binding differs from this one.
 
         Bounds and grains of a column that had none may be added: a question about the column states
-        them itself, and if the policy read it, its range would differ as well. Fixed columns need not be said
-        again, and are never changed; where there are any, nor is the relation that they are columns of.
+        them itself, and if the policy read it, its range would differ as well. So may columns, and those that
+        neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need
+        not be said again, and are never changed; where there are any, nor is the relation that they are columns of.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
         >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))
         ['bounds of age: 0 to 120 -> 0 to 99']
         >>> Binding({"bounds": {}}).differences(Binding({"bounds": {"age": ["0", "120"]}}))  # may be added
         []
+        >>> grown = Binding({"schema": {"n": "BIGINT", "x": "DATE"}})
+        >>> Binding({"schema": {"n": "INTEGER"}}).differences(grown)
+        []
         """
-        return [
+        columns = other.facts.get(_SCHEMA, {})
+        fixed = self.facts.get(_FIXED) or ()
+        gone = [f"fixed: {name} -> none" for name in fixed if _SCHEMA in other.facts and name not in columns]
+        return gone + [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
             if fact not in {_FIXED, _SOURCE}
@@ -158,10 +170,19 @@ def _difference(fact: str, kept: Any, given: Any) -> list[str]:
     if fact == _FIXED:
         return [f"{shown}: {', '.join(kept or ()) or 'none'} -> {', '.join(given or ()) or 'none'}"]
     if isinstance(kept, dict) and isinstance(given, dict):
-        compared = kept.keys() if fact in _MAY_GROW else kept.keys() | given.keys()
+        if fact == _SCHEMA:
+            compared = {
+                column for column in kept.keys() & given.keys() if not _both_whole(kept, given, column)
+            }
+        else:
+            compared = set(kept) if fact in _MAY_GROW else kept.keys() | given.keys()
         changed = sorted(key for key in compared if kept.get(key) != given.get(key))
         return [f"{shown} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
     return [f"{shown}: {_shown(kept)} -> {_shown(given)}"]
+
+
+def _both_whole(kept: Mapping[str, Any], given: Mapping[str, Any], column: str) -> bool:
+    return all(_WHOLE.fullmatch(str(types[column])) is not None for types in (kept, given))
 
 
 def _shown(value: Any) -> str:

@@ -131,10 +131,11 @@ class DurableLedger:
         if differences:
             listed = "\n".join(f"  {line}" for line in differences)
             raise LedgerError(
-                f"the ledger {self.shown} belongs to other public facts than this table's "
-                f"(in the ledger -> here):\n{listed}\n"
-                "Open the table as it was, or give what is a new data set its own name and ledger. "
-                "Whoever is in both then loses up to a whole budget under each."
+                f"the ledger {self.shown} belongs to other public facts than this table's. Open the table as "
+                "it was: cast a column of another type back, and declare what the ledger has (in the ledger "
+                f"-> here):\n{listed}\n"
+                "Only a new data set has its own name and ledger: whoever is in both loses up to a whole "
+                "budget under each."
             )
 
     @property
@@ -189,7 +190,9 @@ class DurableLedger:
         self, database: LedgerTables, account: Account, purpose: str, share: Fraction
     ) -> Released | None:
         number = account.standing(purpose, share)
-        return None if number is None else self._answer(database, account, number)
+        if number is None:
+            return None
+        return replace(self._answer(database, account, number), recorded_at=account.charges[number].at)
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
         """Return the newest charges that have a release and whose purpose passes a test, newest first."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prdp.errors import LedgerError, shown_part
 from prdp.ledger.account import (
@@ -112,7 +113,8 @@ class MemoryLedger:
         True
         """
         same = [entry for entry in self.entries if (entry.purpose, entry.share) == (purpose, share)]
-        return next((entry.release for entry in reversed(same) if entry.release is not None), None)
+        answered = (entry for entry in reversed(same) if entry.release is not None)
+        return next((_recorded(entry) for entry in answered), None)
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
         """Return the newest charges that have a release and whose purpose passes a test, newest first."""
@@ -138,9 +140,10 @@ class MemoryLedger:
 
     def _charge(self, purpose: str, share: Fraction, notes: Notes, *, fresh: bool) -> Charge | Released:
         same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
-        standing = [entry.release for entry in same if entry.release is not None]
+        standing = [entry for entry in same if entry.release is not None]
         if standing and not fresh:
-            return standing[-1]
+            recorded: Released = _recorded(standing[-1])
+            return recorded
         for entry in same:
             if entry.release is None and (not self._fixed or entry.notes.region in {None, notes.region}):
                 return Charge(entry.number, purpose, notes=entry.notes)
@@ -150,7 +153,8 @@ class MemoryLedger:
         else:
             spent = sum_with(self._spent, share)
         self._spent = spent  # first: Ctrl-C in between must leave too much spent rather than too little
-        self._entries.append(Entry(len(self._entries), purpose, share, notes=notes))
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._entries.append(Entry(len(self._entries), purpose, share, at=at, notes=notes))
         return Charge(len(self._entries) - 1, purpose, notes=notes)
 
     def record(self, charge: Charge, release: Released) -> Released:
@@ -247,3 +251,9 @@ class NoAccount:
 
     def __repr__(self) -> str:
         return "<no account: a stand-in's records are public or made up>"
+
+
+def _recorded(entry: Entry) -> Any:
+    """Return the release of a charge, marked as one that was recorded before."""
+    release: Any = entry.release
+    return replace(release, recorded_at=entry.at)

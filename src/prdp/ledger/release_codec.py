@@ -51,6 +51,7 @@ _LATER: dict[str, Any] = {
     "among": 1,  # no answer knew that it was selected
     "center": None,  # what a variance's squares are around was not said
     "measured": None,  # the choice alone told what lies beyond its point
+    "recorded_at": "",  # the charge says when: it is no part of what was recorded
 }
 """What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
 
@@ -112,7 +113,7 @@ def _form(release: Release) -> dict[str, Any]:
             if name not in before or value != before[name]
         }
 
-    form = asdict(replace(release, clipped=None, parts=()), dict_factory=plain)
+    form = asdict(replace(release, clipped=None, parts=(), recorded_at=""), dict_factory=plain)
     form["parts"] = list(map(_form, release.parts))
     return form if release.clipped is None else form | {"clipped": _terms_form(release.clipped)}
 
@@ -302,7 +303,7 @@ def _pair(form: Any) -> tuple[Fraction, Fraction] | None:
 
 
 def _foreign_form(release: CustomRelease) -> dict[str, Any]:
-    form = asdict(release)
+    form = {name: value for name, value in asdict(release).items() if name != "recorded_at"}
     return form if form["left_out"] else {name: form[name] for name in form if name != "left_out"}
 
 
@@ -366,7 +367,7 @@ def _whole(form: Any) -> int:
 
 
 def _refuse_unless_fields(form: object, kind: type[Any]) -> None:
-    if not isinstance(form, dict) or form.keys() != {field.name for field in fields(kind)}:
+    if not isinstance(form, dict) or form.keys() != {one.name for one in fields(kind)} - {"recorded_at"}:
         raise ValueError("the text is no release")
 
 

@@ -414,7 +414,7 @@ class Plan:
         release = released.releases[0][0] if isinstance(released, ReleaseTable) else released
         if not isinstance(release, Release):
             raise LedgerError("the ledger holds an answer of another kind under this question.")
-        return release
+        return replace(release, recorded_at=released.recorded_at)
 
     def tabled(self, released: Released) -> ReleaseTable:
         """Return a standing or a new answer as a table."""

@@ -100,12 +100,6 @@ def root(value: Fraction, *, up: bool = False) -> Fraction:
     return Fraction(below + (up and below**2 < scaled), 1 << bits)
 
 
-_TWO = (
-    "two answers are not added up, as the ends of their intervals are not: ask one question about both "
-    "(a sum over a computed column, a wider filter), or add float(...) of each and say both intervals."
-)
-
-
 _ONE_SIGMA = Fraction(6827, 10_000)
 """How often a normal error is smaller than its standard deviation."""
 
@@ -190,16 +184,16 @@ class NumberLike:
         """
         raise NotImplementedError
 
-    def __add__(self, other: object) -> MovedRelease:
+    def __add__(self, other: object) -> Any:
         if isinstance(other, NumberLike):
-            raise TypeError(_TWO)
+            return _arithmetic().added(self, other, 1)
         return self.moved(1, other) if _plain(other) else NotImplemented
 
     __radd__ = __add__
 
-    def __sub__(self, other: object) -> MovedRelease:
+    def __sub__(self, other: object) -> Any:
         if isinstance(other, NumberLike):
-            raise TypeError(_TWO)
+            return _arithmetic().added(self, other, -1)
         return self.moved(1, -plain_fraction(other)) if _plain(other) else NotImplemented
 
     def __rsub__(self, other: object) -> MovedRelease:
@@ -210,8 +204,13 @@ class NumberLike:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: object) -> MovedRelease:
+    def __truediv__(self, other: object) -> Any:
+        if isinstance(other, NumberLike):
+            return _arithmetic().ratio(self, other)
         return self.moved(1 / plain_fraction(other), 0) if _plain(other) else NotImplemented
+
+    def __rtruediv__(self, other: object) -> Any:
+        return _arithmetic().ratio(other, self) if _plain(other) else NotImplemented
 
     def __neg__(self) -> MovedRelease:
         return self.moved(-1, 0)
@@ -220,13 +219,19 @@ class NumberLike:
         return self.moved(1, 0)
 
 
+def _arithmetic() -> Any:
+    from prdp.release import arithmetic  # noqa: PLC0415  (it computes with releases, which are number-like)
+
+    return arithmetic
+
+
 def _std_error(answer: formatting.Published) -> float | None:
     low, high = answer.interval(_ONE_SIGMA)
     return None if math.isinf(low) or math.isinf(high) else float(Fraction(high) - Fraction(low)) / 2
 
 
 def _plain(other: object) -> bool:
-    """Say whether something is a plain number; two answers are not added up, as their intervals are not."""
+    """Say whether something is a plain number."""
     return not isinstance(other, NumberLike) and (hasattr(other, "__float__") or isinstance(other, Fraction))
 
 

@@ -268,8 +268,18 @@ def line(answer: Published) -> str:
     flag = f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""
     after = [answer.left_out, answer.caveat, answer.condition, flag]
     words = "".join(f"; {text}" for text in after if text)
-    mark = " [simulated: not private]" if answer.simulated else ""
+    mark = marks(getattr(answer, "recorded_at", ""), simulated=answer.simulated)
     return f"{answer.question}: {in_words(answer)} ({said[0]}; {', '.join(said[1:])}){words}{mark}"
+
+
+def marks(recorded_at: str, *, simulated: bool) -> str:
+    """Return what is printed behind an answer that was recorded before, or that protects nobody.
+
+    >>> marks("2026-11-03T09:12:44+00:00", simulated=False)
+    ' (recorded 2026-11-03)'
+    """
+    recorded = f" (recorded {recorded_at[:10]})" if recorded_at else ""
+    return recorded + (" [simulated: not private]" if simulated else "")
 
 
 def as_html(answer: Published) -> str:
@@ -282,6 +292,7 @@ def as_html(answer: Published) -> str:
         ("its interval", answer.condition),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),
+        ("recorded", getattr(answer, "recorded_at", "")[:10]),
         ("method", answer.method),
         *(("of the share" if name == "share" else name, text) for name, text in answer.choices),
         ("beside noise", answer.caveat),
@@ -314,7 +325,8 @@ def as_dict(answer: Published) -> dict[str, Any]:
         "exact": str(answer.exact),
         "simulated": answer.simulated,
     }
-    return form
+    recorded = getattr(answer, "recorded_at", "")
+    return form | ({"recorded_at": recorded} if recorded else {})
 
 
 def as_json(form: object) -> str:

@@ -63,6 +63,8 @@ class Release(NumberLike):
         center: Of a variance, what the squared distances in its parts were taken from.
         among: Of how many answers this one was selected by what they are; 1 where it was not. Its interval is
             then simultaneous: with the probability that it states, those of all of them hold at once.
+        recorded_at: When it was charged (ISO 8601, UTC), for an answer that was recorded before and cost
+            nothing now; empty for a new one.
     """
 
     question: str
@@ -86,6 +88,7 @@ class Release(NumberLike):
     left_out: str = field(default="", compare=False)
     center: Fraction | None = None
     among: int = 1
+    recorded_at: str = field(default="", compare=False)
 
     @property
     def exact(self) -> Fraction:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
-from prdp.release.formatting import html_table, optional_library
+from prdp.release.formatting import html_table, marks, optional_library
 from prdp.release.release import Release
 from prdp.release.rows import (
     ReleaseRows,
@@ -58,6 +58,7 @@ class CustomRelease:
         failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
         simulated: Whether the records were a stand-in's: such an answer protects nobody.
         left_out: Which records it is not about, in words; empty where that is nobody.
+        recorded_at: When it was charged, for an answer that was recorded before; empty for a new one.
     """
 
     question: str
@@ -68,6 +69,7 @@ class CustomRelease:
     failed: bool = False
     simulated: bool = False
     left_out: str = ""
+    recorded_at: str = field(default="", compare=False)
 
     method = "framework"
     caveat = PROMISE
@@ -75,7 +77,7 @@ class CustomRelease:
     def __str__(self) -> str:
         """Return the answer on one line."""
         value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
-        mark = " [simulated: not private]" if self.simulated else ""
+        mark = marks(self.recorded_at, simulated=self.simulated)
         said = "; ".join(filter(None, (self.left_out, self.caveat)))
         return f"{self.question}: {value} (share {self.share}, framework); {said}{mark}"
 
@@ -112,6 +114,7 @@ class ReleaseTable:
         keys: The groups' keys, one a row.
         releases: The answers, a row for each key and a column for each question.
         notes: What is said of all of it, whatever its rows.
+        recorded_at: When it was charged, for answers that were recorded before; empty for new ones.
     """
 
     question: str
@@ -121,6 +124,7 @@ class ReleaseTable:
     keys: tuple[Key, ...]
     releases: Sequence[tuple[Release, ...]]
     notes: tuple[str, ...] = ()
+    recorded_at: str = field(default="", compare=False)
 
     @property
     def simulated(self) -> bool:
@@ -389,6 +393,7 @@ class ReleaseTable:
         facts = {"question": self.question, "share": str(self.share), "caveats": "; ".join(self.caveats)}
         facts["conditions"] = "; ".join(self.conditions)
         facts |= {"notes": "; ".join(self.notes)} if self.notes else {}
+        facts |= {"recorded_at": self.recorded_at} if self.recorded_at else {}
         return facts | ({"simulated": "true"} if self.simulated else {})
 
     def __str__(self) -> str:
@@ -427,7 +432,7 @@ class ReleaseTable:
 
     @property
     def _mark(self) -> str:
-        return " [simulated: not private]" if self.simulated else ""
+        return formatting.marks(self.recorded_at, simulated=self.simulated)
 
     def _heads(self) -> list[str]:
         """Return the heads: of one question, a column each for the answer and its ends."""

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 from prdp.errors import ExpressionError, SqlError, Words
 from prdp.expressions.tokens import UNWRITABLE, Token, tokens_of
-from prdp.release.formatting import optional_library
 
 MOST_CHARACTERS = 20_000
 MOST_TOKENS = 6_000
@@ -76,7 +75,8 @@ def read_statement(text: object) -> SqlStatement:
     if not isinstance(text, str):
         raise SqlError(repr(text)[:100], (0, 1), "a statement is given as text")
     tamed = _tamed(text)
-    sqlglot = optional_library("sqlglot", "sql")
+    import sqlglot  # noqa: PLC0415  (loaded with the first statement)
+
     try:
         trees = [tree for tree in sqlglot.parse(tamed, read="duckdb") if tree is not None]
     except sqlglot.errors.ParseError as wrong:
@@ -109,7 +109,9 @@ def span_of(node: Any, text: str) -> tuple[int, int]:
 
 def sql_of(node: Any) -> str:
     """Return a part of a statement as SQL, for names and messages; nothing is logged of what is odd in it."""
-    level = optional_library("sqlglot", "sql").ErrorLevel.IGNORE
+    from sqlglot import ErrorLevel  # noqa: PLC0415  (loaded with the first statement)
+
+    level = ErrorLevel.IGNORE
     return str(node.sql(dialect="duckdb", unsupported_level=level))
 
 

@@ -94,6 +94,11 @@ class SqlAnswers:
         """Whether the records were a stand-in's: such answers protect nobody."""
         return self.released is not None and self.released.simulated
 
+    @property
+    def recorded_at(self) -> str:
+        """When the answers were charged, if they were recorded before; empty for new ones."""
+        return "" if self.released is None else self.released.recorded_at
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Return plain columns; of each number with an interval, its ends and its flag too.
 
@@ -160,7 +165,7 @@ class SqlAnswers:
 
     @property
     def _mark(self) -> str:
-        return " [simulated: not private]" if self.simulated else ""
+        return formatting.marks(self.recorded_at, simulated=self.simulated)
 
     def _cells(self) -> list[list[str]]:
         return [list(map(_in_words, row)) for row in self.rows[:_SHOWN_ROWS]]

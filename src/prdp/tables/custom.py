@@ -7,7 +7,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib.util import find_spec
 from typing import Any, Protocol, TypeGuard
@@ -231,7 +231,7 @@ class CustomPlan:
         wanted = question_text(self._facts)
         for entry in reversed(ledger.entries):
             if isinstance(entry.release, CustomRelease) and without_token(entry.purpose) == wanted:
-                return entry.release
+                return replace(entry.release, recorded_at=entry.at)
         return None
 
     @property

@@ -530,7 +530,7 @@ class Queried(Opened, Questions[Release]):
     ) -> SqlAnswers:
         """Answer a SQL statement; its aggregates are the questions that the methods above ask.
 
-        It needs ``pip install 'prdp[sql]'``; what is read is listed in docs/sql.md.
+        What is read is listed in docs/sql.md.
 
         >>> import numpy
         >>> import prdp
@@ -549,7 +549,7 @@ class Queried(Opened, Questions[Release]):
             tables: Public tables that the statement names, by name: dicts of lists, or frames.
             fresh: Pay for new answers although these questions have been answered before.
         """
-        from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is an extra)
+        from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
         return answered(
@@ -576,7 +576,7 @@ class Queried(Opened, Questions[Release]):
         asks     COUNT(*): count, method clip, share 1/10
         ...
         """
-        from prdp.sql.execute import explained  # noqa: PLC0415  (its parser is an extra)
+        from prdp.sql.execute import explained  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
         return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
