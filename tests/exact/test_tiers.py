@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from prdp.cells.columns import totals_at
+from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Ratios, Span, Summary
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -77,7 +78,8 @@ class TestCount(OnThisUniverse):
         return law(summary, share)
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:
-        (only,) = tiers_of(summary).answers([summary], share, entropy, runs)
+        groups = SummaryGroups.of([summary])
+        (only,) = tiers_of(summary).grouped(groups, share, entropy, runs, Fraction(1))
         return only
 
     def summarise(self, records: Sequence[Record]) -> Summary:

@@ -197,5 +197,6 @@ def test_tiers_of_groups_alike_are_drawn_as_their_law_draws_runs() -> None:
     tiers = Tiers.of(one)
     assert tiers is not None
     wanted = tiers.law(one, Fraction(1)).draw(Seeded(5), 30)
-    for (answer,), totals in zip(tiers.answers([one] * 30, Fraction(1), Seeded(5), 1), wanted, strict=True):
+    drawn = tiers.grouped(SummaryGroups.of([one] * 30), Fraction(1), Seeded(5), 1, Fraction(1))
+    for (answer,), totals in zip(drawn, wanted, strict=True):
         assert answer.steps == sum(totals[: len(answer.noises)])

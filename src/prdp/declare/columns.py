@@ -15,7 +15,7 @@ from prdp.declare.exact import Exact, exact, told
 from prdp.errors import Argument, ExpressionError, InvalidRequest
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import evaluate
-from prdp.expressions.functions import MOMENT_PARTS, FunctionName
+from prdp.expressions.functions import MOMENT_PARTS, FunctionName, is_whole
 from prdp.expressions.nodes import (
     Arithmetic,
     Call,
@@ -30,7 +30,6 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.nodes import Number as NumberNode
 from prdp.expressions.parse import parse
-from prdp.expressions.strict import is_whole
 from prdp.schema import Bounds, ColumnType, Grains, Kind, Schema
 
 Number = Exact

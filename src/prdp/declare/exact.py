@@ -6,6 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Integral, Real
+from typing import TypeGuard
 
 from prdp.errors import Argument, InvalidRequest
 
@@ -175,3 +176,8 @@ def whole_of(text: str) -> int:
         group = digits[start : start + _GROUP]
         value = value * 10 ** len(group) + int(group)
     return -value if text.startswith("-") else value
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Say whether a value is an integer, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, is_integer, told
 from prdp.declare.groups import Binned, GroupKey, Truncated, first_moment, group_key, key_type
 from prdp.declare.key_domains import (
     MOST_LETTERS,
@@ -363,7 +363,7 @@ class _Column:
             return [*likely_classes(1 if len(self.names) == 1 else _COARSE)]
         letters = letters_of(PRINTABLE if alphabet is None else alphabet, "alphabet=")
         most = LONGEST if longest is None else longest
-        if not isinstance(most, int) or isinstance(most, bool) or not most >= 0:
+        if not is_integer(most) or most < 0:
             raise InvalidRequest(f"longest={told(most)} is no number of characters.")
         if most > MOST_LETTERS or most * math.log10(len(letters)) > 300:
             raise InvalidRequest(

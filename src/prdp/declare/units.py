@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from prdp.declare.exact import is_integer
 from prdp.declare.references import Reference
 from prdp.errors import InvalidRequest
 
@@ -112,6 +113,6 @@ def read_most_rows(most_rows: int) -> int:
     >>> read_most_rows(1000)
     1000
     """
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST:
+    if not is_integer(most_rows) or not 1 <= most_rows <= _MOST:
         raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")
     return most_rows

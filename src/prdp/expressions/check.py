@@ -21,6 +21,7 @@ from prdp.expressions.functions import (
     TRUNCATED_TO,
     FunctionName,
     arity,
+    is_whole,
 )
 from prdp.expressions.nodes import (
     Among,
@@ -45,7 +46,6 @@ from prdp.expressions.nodes import (
     Text,
     canonical,
 )
-from prdp.expressions.strict import is_whole
 from prdp.expressions.texts import pieces_of
 from prdp.expressions.tokens import HOW_TO_WRITE_MOMENTS, moment_from, number_text, shown_name, text_literal
 from prdp.schema import Kind, Schema

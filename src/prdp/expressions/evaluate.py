@@ -15,7 +15,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, assert_never
 
 from prdp.expressions.datetimes import PART_MEANING, added, counted, days_between, truncated
-from prdp.expressions.functions import SIGNATURES, CastTarget
+from prdp.expressions.functions import ARITHMETIC_MEANING, FUNCTION_MEANING, SIGNATURES, CastTarget
 from prdp.expressions.nodes import (
     Among,
     And,
@@ -38,7 +38,6 @@ from prdp.expressions.nodes import (
     Or,
     Text,
 )
-from prdp.expressions.strict import ARITHMETIC_MEANING, FUNCTION_MEANING
 from prdp.expressions.texts import TEXT_MEANING
 from prdp.expressions.tokens import moment_from, number_text
 from prdp.schema import Kind

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from prdp.expressions.datetimes import DAY, MICROSECONDS, MOST_DAYS
 from prdp.expressions.evaluate import LIMITS, whole
-from prdp.expressions.functions import CastTarget, MomentPart
-from prdp.expressions.strict import (
+from prdp.expressions.functions import (
     ARITHMETIC_MEANING,
     FUNCTION_MEANING,
+    CastTarget,
+    MomentPart,
     is_whole,
     power,
     rounded,

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from prdp.expressions.functions import TextFunction, TextTest
-from prdp.expressions.strict import is_whole
+from prdp.expressions.functions import TextFunction, TextTest, is_whole
 
 _LOWER = """
     41-5a:1:+32 c0-d6:1:+32 d8-de:1:+32 100-12e:2:+1 130:-199 132-136:2:+1 139-147:2:+1 14a-176:2:+1

@@ -77,10 +77,6 @@ class Tiers:
         heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
         return next(heavy, 0) + 1
 
-    def answers(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
-        """Draw independent answers for disjoint groups: for each group, one a run."""
-        return self.grouped(SummaryGroups.of(summaries), share, entropy, runs, Fraction(1))
-
     def grouped(
         self, groups: SummaryGroups, share: Fraction, entropy: Entropy, runs: int, step: Fraction
     ) -> ByGroup:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
-from prdp.declare.exact import Exact, exact_share, told
+from prdp.declare.exact import Exact, exact_share, is_integer, told
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.declare.key_domains import ColumnKeys, KeyDomain, ProductClass, TextClass
 from prdp.declare.key_search import PRINTABLE, LikelyTexts
@@ -111,7 +111,7 @@ class FindKeys(Asked):
 
 
 def _is_number(number: object, most: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 < number <= most
+    return is_integer(number) and 0 < number <= most
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from prdp.declare.exact import is_integer
+
 FORMAT = 2
 """Stands in every text; texts of the first format had no number."""
 
@@ -164,8 +166,8 @@ def _truth(value: Any) -> bool:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is no whole number")  # noqa: TRY004
+    if not is_integer(value):
+        raise ValueError(f"{value!r} is no whole number")
     return value
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from prdp.declare.exact import is_integer
 from prdp.declare.groups import Bin, Calendar, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import (
@@ -216,7 +217,7 @@ def _span(key: GroupKey, value: KeyValue, column: ColumnType) -> Span:
     if isinstance(key, Truncated) and isinstance(value, datetime):
         return microseconds(value), _next_first(value, key.part)
     kind = kind_of(column)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_integer(value):
         value = float(value)
     found = None if kind is None else around(kind, value)
     if found is None:  # the listed keys are of the column's own kind

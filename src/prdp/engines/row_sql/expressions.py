@@ -28,6 +28,7 @@ from prdp.expressions.functions import (
     SIGNATURES,
     CastTarget,
     FunctionName,
+    is_whole,
 )
 from prdp.expressions.interval_rules import UNBOUNDED, Interval, to_whole
 from prdp.expressions.intervals import hull, narrowed, outcome
@@ -54,7 +55,6 @@ from prdp.expressions.nodes import (
     Text,
     columns,
 )
-from prdp.expressions.strict import is_whole
 from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import Kind, Schema
 

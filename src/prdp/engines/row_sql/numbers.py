@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from prdp.expressions.functions import LARGEST_WITH_FRACTION, is_whole
 from prdp.expressions.intervals import EMPTY, Interval, arithmetic, call
-from prdp.expressions.strict import LARGEST_WITH_FRACTION, is_whole
 from prdp.expressions.tokens import number_text
 
 if TYPE_CHECKING:
