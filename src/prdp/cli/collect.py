@@ -23,7 +23,7 @@ from prdp.cli.printing import grid, number, show, show_json, waiting
 from prdp.declare.exact import exact
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.policy import Policy
-from prdp.projects.environment import from_environment
+from prdp.projects.toml_file import from_environment
 
 if TYPE_CHECKING:
     from prdp.collector.plan import StudyPlan

@@ -11,7 +11,7 @@ import typer
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
 from prdp.engines.registry import ENGINES
-from prdp.projects.environment import from_environment
+from prdp.projects.toml_file import from_environment
 from prdp.testing.engine_check import check_engine, claims, place_for
 
 engine = typer.Typer(

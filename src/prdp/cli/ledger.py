@@ -26,8 +26,8 @@ from prdp.ledger.binding import shown_fact
 from prdp.ledger.export import clock_went_back
 from prdp.pictures import plot_account
 from prdp.plan.question_key import in_words
-from prdp.projects.environment import from_environment
 from prdp.projects.project import project
+from prdp.projects.toml_file import from_environment
 from prdp.regions.max_overlap import spent_in
 from prdp.regions.query_region import filter_region
 from prdp.regions.region import EVERYBODY, region_to_json, region_words

@@ -201,7 +201,7 @@ class LocalQuestion:
         return self._quantile(found, 0.5) if self.ask is Ask.QUANTILES else found
 
     def _quantile(self, found: list[Estimate], level: float) -> list[Estimate]:
-        from prdp.local.analyst.quantiles import quantiles as read_off  # noqa: PLC0415
+        from prdp.local.analyst.make_study import quantiles as read_off  # noqa: PLC0415
         from prdp.local.protocols.categories import Bins  # noqa: PLC0415
 
         by = self._by()

@@ -22,8 +22,7 @@ from prdp.local.client.report import Report
 if TYPE_CHECKING:
     from prdp.cells.measure import Measure
     from prdp.local.analyst.estimate import Estimate
-    from prdp.local.analyst.make_study import FrameworkStudy, frequencies, study
-    from prdp.local.analyst.quantiles import quantiles
+    from prdp.local.analyst.make_study import FrameworkStudy, frequencies, quantiles, study
     from prdp.local.analyst.study import Collector, CountStudy, Study, SumStudy
     from prdp.local.protocols.categories import Bins, Categories
     from prdp.local.protocols.protocol import (
@@ -64,7 +63,7 @@ else:
         "simulate": "prdp.local.simulation.simulation",
         **dict.fromkeys(("CountStudy", "Study", "SumStudy"), "prdp.local.analyst.study"),
         **dict.fromkeys(("FrameworkStudy", "frequencies"), "prdp.local.analyst.make_study"),
-        "quantiles": "prdp.local.analyst.quantiles",
+        "quantiles": "prdp.local.analyst.make_study",
         "study": "prdp.local.analyst.make_study",
         "measured": "prdp.local.protocols.summing",
         "Measure": "prdp.cells.measure",

@@ -14,8 +14,7 @@ from typing import Any
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
 from prdp.engines.registry import ENGINES
 from prdp.errors import InvalidRequest
-from prdp.projects.environment import refused_variable
-from prdp.projects.toml_file import Place, ProjectText, listed
+from prdp.projects.toml_file import Place, ProjectText, listed, refused_variable
 from prdp.safety.database_address import holds_password
 
 

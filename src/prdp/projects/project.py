@@ -22,9 +22,8 @@ from prdp.engines.tracing import source_origins
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
 from prdp.policy import Policy
-from prdp.projects.environment import from_environment
 from prdp.projects.fields import PUBLIC, SECTIONS, bare_or_quoted, check
-from prdp.projects.toml_file import NAME, Place, ProjectText, find, listed, read
+from prdp.projects.toml_file import NAME, Place, ProjectText, find, from_environment, listed, read
 from prdp.schema import Bounds, Grains, Schema
 from prdp.tables.arguments import common_source, untraced_reason
 from prdp.tables.join import Join, open_join
