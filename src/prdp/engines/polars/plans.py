@@ -73,6 +73,92 @@ def refuse_unless_records(frame: Any) -> None:
             )
     if sources != 1:
         raise InvalidRequest(f"the frame reads {sources} tables, or one more than once. {_INSTEAD}")
+    _refuse_unless_total(frame)
+
+
+_SHOWN_TEXTS = ("Int", "UInt", "Float", "Boolean", "String", "Categorical", "Enum", "Decimal")
+"""Types whose every value Polars writes as a text; it panics at far moments and at bytes that are none."""
+
+_WITHIN_DIGITS = {
+    "abs",
+    "clip",
+    "coalesce",
+    "fill_null",
+    "max_horizontal",
+    "min_horizontal",
+    "negate",
+    "sign",
+}
+"""Functions that make no decimal of more digits."""
+
+_IN_ZONES = {f"TemporalFunction.{part}" for part in ("Date", "IsoYear", "OrdinalDay", "Time", "Week")}
+"""Parts of moments that Polars looks up in the moment's zone, in which far ones are out of range."""
+
+_OPERANDS = ("expr", "left", "right", "predicate", "truthy", "falsy", "input")
+_STRICT = 0
+
+
+def _refuse_unless_total(frame: Any) -> None:
+    """Refuse an expression that fails for some value of its type, which one record may have.
+
+    The plan with types is asked for: text alone does not say what is cast or added.
+    """
+    polars = sys.modules["polars"]
+    partial = ""
+    try:
+        plan = frame._ldf.with_optimizations(polars.QueryOptFlags.none()._pyoptflags).visit()  # noqa: SLF001
+        below = [plan.get_node()]
+        while below and not partial:
+            plan.set_node(below[0])
+            expressions, below = plan.get_exprs(), plan.get_inputs()
+            if below:  # whose columns they read
+                plan.set_node(below[0])
+            partial = next(filter(None, (_partial(plan, one.node) for one in expressions)), "")
+    except Exception:  # an expression that Polars shows nobody
+        partial = "an expression that Polars does not show"
+    if partial:
+        raise InvalidRequest(
+            f"the frame computes {partial}, and for some values Polars fails at that: one record could make "
+            f"every question fail. {_INSTEAD}"
+        )
+
+
+def _partial(plan: Any, number: int) -> str:
+    """Return what in an expression fails for some value; empty if nothing does."""
+    node = plan.view_expression(number)
+    inner = [one for name in _OPERANDS for one in _listed(getattr(node, name, None))]
+    own = _partial_step(node, plan.get_dtype(number), [plan.get_dtype(one) for one in inner])
+    return own or next(filter(None, (_partial(plan, one) for one in inner)), "")
+
+
+def _partial_step(node: Any, kind: Any, kinds: list[Any]) -> str:
+    """Return what one step computes if that fails for some value of its operands' types."""
+    names = [str(one.base_type()) for one in kinds]
+    decimal = "Decimal" in (*names, str(kind.base_type()))
+    called = str(next(iter(getattr(node, "function_data", None) or ("",))))
+    match type(node).__name__:
+        case "Cast" if str(kind) == "String" and not names[0].startswith(_SHOWN_TEXTS):
+            return f"a text of {kinds[0]}"
+        case "Cast" if decimal and node.options == _STRICT:
+            return f"{kind} of {kinds[0]}"
+        case "BinaryExpr" if decimal and str(kind) != "Boolean":
+            return "with decimals"
+        case "Function" if (
+            decimal and not called.startswith("BooleanFunction") and called not in _WITHIN_DIGITS
+        ):
+            return f"{called}() of decimals"
+        case "Function" if called in _IN_ZONES and any(map(_is_local_time, kinds)):
+            return f"{called.partition('.')[2]} of {kinds[0]}"
+    return ""
+
+
+def _listed(operand: Any) -> list[int]:
+    return operand if isinstance(operand, list) else [] if operand is None else [operand]
+
+
+def _is_local_time(kind: Any) -> bool:
+    """Say whether moments have a zone in which some of them are out of range."""
+    return getattr(kind, "time_zone", None) not in (None, "UTC")
 
 
 def lazy_origins(frame: Any) -> Origins:
