@@ -60,7 +60,9 @@ def rule(known: Rule) -> str:
         return f"(FirstReaching {tests})"
     frozen = is_dataclass(known) and known.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen or undeclared(known):
-        raise TypeError(f"{known!r} may know more than its text says: a rule is a frozen dataclass of its fields")
+        raise TypeError(
+            f"{known!r} may know more than its text says: a rule is a frozen dataclass of its fields"
+        )
     quoted = repr(content(known)).replace('"', '""')
     return f'(Code "{quoted}"%string)'
 

@@ -19,11 +19,11 @@ import numpy as np
 
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
-import prdp.mechanisms.started as started
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.cell_columns import CellColumns
 from prdp.cells.summary import Ratios, Summary
 from prdp.cells.units import Caps, OwnerGroups
+from prdp.mechanisms import started
 from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import BothReaching
@@ -62,7 +62,9 @@ WIDE = replace(
     FENCED, tunings=tuple((margin, replace(tuning, stride=6)) for margin, tuning in FENCED.tunings)
 )
 """Points so far apart that all pairs of them are few."""
-_SHAPE = tuple((end, int(Fraction(budget) / LEVELS.quantum)) for end, budget in ((1, "0.7"), (4, "1.9"), (12, "2.9")))
+_SHAPE = tuple(
+    (end, int(Fraction(budget) / LEVELS.quantum)) for end, budget in ((1, "0.7"), (4, "1.9"), (12, "2.9"))
+)
 """The least budgets of records that contribute up to so much, for a shape of three pieces or less."""
 
 
@@ -76,9 +78,7 @@ class Table:
     share: Fraction
 
 
-def made_up(
-    random: Random, ratios: Ratios | None = None, ends: Sequence[tuple[int, int, int]] = ()
-) -> Table:
+def made_up(random: Random, ratios: Ratios | None = None, ends: Sequence[tuple[int, int, int]] = ()) -> Table:
     """Return a table of up to five records, some of them alike, on a lattice that may be finer.
 
     Where ends and signs of cells are given, records are in such cells, and the lattice is not finer.
@@ -200,7 +200,9 @@ def of_the_farthest(random: Random, names: Names) -> str:
     steps = steps_between(-2, LARGEST, LARGEST, 8, lowest=mechanism.lowest)
     table = made_up(random, ends=list(steps.places))
     prior, fine = mechanism.prior(table.empty, table.share), mechanism.fine_part(table.empty, table.share)
-    places = sequence(f"({', '.join(map(integer, ends))}, {place}%nat)" for ends, place in steps.places.items())
+    places = sequence(
+        f"({', '.join(map(integer, ends))}, {place}%nat)" for ends, place in steps.places.items()
+    )
     windows = [
         f"({_nats(range(*prior.window(eighth)))}, {rationals(prior.step_climbs(eighth))})"
         for eighth in range(len(prior.climbs))
@@ -222,7 +224,8 @@ def from_a_known_point(random: Random, names: Names) -> str:
         f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
         rationals(points.per_quantum(place) for place in range(len(points.numerators))),
         rationals(mechanism.climbs(table.empty, at)),
-        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)} {str(signed).lower()}",
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)}",
+        str(signed).lower(),
     )
     law = names.law(mechanism.law(table.cells, table.share))
     return f"agrees_started {' '.join(facts)} {table.rows} {law}"
@@ -235,7 +238,9 @@ def of_units_in_groups(random: Random, names: Names) -> str:
     empty, table = (in_groups(owners, MEASURE).refined(bits) for owners in ([], units))
     found = [in_groups([unit], MEASURE).refined(bits) for unit in units]
     rows = [
-        f"(Build_owner {_cell(one)} {integers(one.unclipped())})" for one in found if len(one.summary.cells.count)
+        f"(Build_owner {_cell(one)} {integers(one.unclipped())})"
+        for one in found
+        if len(one.summary.cells.count)
     ]
     facts = f"{public(empty.summary, FENCED, share)} {integer(empty.summary.largest)}%Z 2"
     law = names.law(Joint(FENCED).law(table, share))
@@ -334,7 +339,9 @@ def _caps_of_twice_the_budget() -> AbstractContextManager[Any]:
     def wrong(self: Additive, summary: Summary, share: Fraction) -> Shaped:
         noise = right(self, summary, share).noise
         worth = 2 * share * summary.levels.quantum
-        return Shaped(summary.clipped_total(summary.cells.by_budget(lambda q: noise.within(q * worth))), noise)
+        return Shaped(
+            summary.clipped_total(summary.cells.by_budget(lambda q: noise.within(q * worth))), noise
+        )
 
     return patch.object(Additive, "law", wrong)
 
