@@ -46,7 +46,8 @@ Fixpoint weighed (w : Q) (ms : list (Rec -> Z)) (climbs : list Q) (T : list Rec)
 Lemma weighed_moves w ms climbs most : 0 <= w -> Forall (fun m => 0 <= m r <= most)%Z ms ->
   Forall2 (move (Q2R 0) (Q2R (w * inject_Z most))) (map Q2R (weighed w ms climbs D)) (map Q2R (weighed w ms climbs D')).
 Proof.
-  intros W F. revert climbs. induction F as [| m ms M F IH]; intros [| climb climbs]; cbn [weighed map]; constructor; auto.
+  intros W F. revert climbs.
+  induction F as [| m ms M F IH]; intros [| climb climbs]; cbn [weighed map]; constructor; auto.
   unfold move. rewrite <- Q2R_minus, (total_adds m r D D' N).
   assert (Qred (climb + w * inject_Z (total m D + m r)) - Qred (climb + w * inject_Z (total m D))
     == w * inject_Z (m r)) as ->%Qeq_eqR.
@@ -135,7 +136,8 @@ Proof.
   assert (0 <= inject_Z (quanta r) * q) as EP.
   { destruct O as (K & _). apply Qmult_le_0_compat; [| lra]. now rewrite <- (Zle_Qle 0). }
   assert (0 <= s * (inject_Z (quanta r) * q)) as SP by (apply Qmult_le_0_compat; lra).
-  assert (forall j, added r (domain_totals q domain influences j) (map (fun influence => Qred (influence / s)) influences)
+  assert (forall j,
+    added r (domain_totals q domain influences j) (map (fun influence => Qred (influence / s)) influences)
     <= if (domain (quanta r) <? j)%nat then 0 else s * (inject_Z (quanta r) * q)) as Cost.
   { induction I as [| i influences P I IH]; intros j; cbn [domain_totals map added].
     - destruct (_ <? _)%nat; lra.
@@ -243,7 +245,8 @@ Definition beyond_scales (sa q b : Q) (l : Z) (octaves : list Z) : list Q :=
 Definition sides_of (signed : bool) : list (row -> bool) :=
   if signed then [fun r => (sign r =? -1)%Z; fun r => (sign r =? 1)%Z] else [fun _ => true].
 Definition outside (b : Q) (side : row -> bool) (r : row) : bool := side r && negb (high r <=? cap b r)%Z.
-Definition started_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool) (D : list row) : law :=
+Definition started_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool)
+  (D : list row) : law :=
   Noisy (totals (clipped b :: flat_map (fun side => beyond_of b l octaves (outside b side)) (sides_of signed)) D)
     (Qred (b / q / (s * answering)) :: flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed)).
 Definition started_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Z)
@@ -272,7 +275,8 @@ Proof.
   - apply Qle_trans with (1 := Qfloor_le _). rewrite inject_Z_mult. apply Qle_lteq. right. ring.
 Qed.
 
-Lemma excess_cost times : (0 < times)%Z -> inject_Z (Z.abs (excess b times r)) / Qred (inject_Z times * (b / q / (s * beyond))) <= e.
+Lemma excess_cost times : (0 < times)%Z ->
+  inject_Z (Z.abs (excess b times r)) / Qred (inject_Z times * (b / q / (s * beyond))) <= e.
 Proof.
   intros T. destruct (room_bounds times T) as [R0 R1]. destruct (cap_bounds b r r_ok b_pos) as [C0 C1].
   assert (0 < inject_Z times) as TQ by now rewrite <- (Zlt_Qlt 0).

@@ -79,8 +79,8 @@ Qed.
 
 (** The claim on intervals: two places, of which the first clips a mass of 5 that the second does not. *)
 Example a_heavy_place_exists :
-  sum (permute_and_flip (ladder 2 (fun i => match i with O => 5 | _ => 0 end) (fun i => match i with O => 0 | _ => 1 end) 1))
-    [0%nat] <= exp (1 - 4) / (1 - exp (- (1))).
+  sum (permute_and_flip (ladder 2 (fun i => match i with O => 5 | _ => 0 end)
+    (fun i => match i with O => 0 | _ => 1 end) 1)) [0%nat] <= exp (1 - 4) / (1 - exp (- (1))).
 Proof.
   apply (interval_claim 2 _ _ (fun _ => 1%nat) 1 (1 - 4) 1 (fun _ => 4) (fun _ => 1) (fun _ => 0%nat));
     try (intros i [<- | []]); try (intros i j [<- | []] [<- | []]); simpl; try lra; try lia; auto.

@@ -175,8 +175,8 @@ Proof.
 Qed.
 
 (** The claim of clip.md: a place at which more than x would be in full at its partner, k octaves above, is drawn with
-    a probability of at most C exp(-a x), C = exp(climb) / (1 - exp(-step)), for every c >= climb - a x; climb is lambda k,
-    step is lambda delta, and for places near the last point climb is 2 lambda k with a k and an x of their own.
+    a probability of at most C exp(-a x), C = exp(climb) / (1 - exp(-step)), for every c >= climb - a x; climb is
+    lambda k, step is lambda delta, and for places near the last point climb is 2 lambda k, with k and x of their own.
     Ratios of weights to the partner's are at most exp(c - step rank), a geometric series for each partner;
     so [seldom_drawn] applies. *)
 Theorem interval_claim : sum (permute_and_flip ladder) places <= exp c / (1 - exp (- step)).

@@ -27,17 +27,21 @@ Definition joint_law (P : public) (largest : Z) (groups : nat) (D : list owner) 
 Lemma sizes (f : Z -> Z) vs n : f 0%Z = 0%Z ->
   (size (map (fun g => f (nth g vs 0%Z)) (seq 0 n)) <= size (map f vs))%Z.
 Proof.
-  intros Z0. assert (forall l, 0 <= size l)%Z as Pos by (induction l; cbn [size fold_right]; [lia | unfold size in *; lia]).
+  intros Z0. assert (forall l, 0 <= size l)%Z as Pos.
+  { induction l; cbn [size fold_right]; [lia | unfold size in *; lia]. }
   revert n. induction vs as [| v vs IH]; intros n.
   - assert (size (map (fun g => f (nth g [] 0%Z)) (seq 0 n)) = 0)%Z as ->; [| simpl; lia].
     generalize 0%nat. induction n as [| n IHn]; intros a; cbn [seq map size fold_right]; auto.
-    fold (size (map (fun g => f (nth g [] 0%Z)) (seq (S a) n))). rewrite IHn. destruct a; cbn [nth]; rewrite Z0; reflexivity.
+    fold (size (map (fun g => f (nth g [] 0%Z)) (seq (S a) n))). rewrite IHn.
+    destruct a; cbn [nth]; rewrite Z0; reflexivity.
   - destruct n as [| n]; [apply Pos |]. cbn [seq map size fold_right nth]. rewrite <- seq_shift, map_map. cbn [nth].
     specialize (IH n). unfold size in *. lia.
 Qed.
 
 Lemma size_map_mult c vs : (size (map (fun v => v * c) vs) = size vs * Z.abs c)%Z.
-Proof. induction vs as [| v vs IH]; cbn [size map fold_right]; [lia |]. unfold size in *. rewrite IH, Z.abs_mul. lia. Qed.
+Proof.
+  induction vs as [| v vs IH]; cbn [size map fold_right]; [lia |]. unfold size in *. rewrite IH, Z.abs_mul. lia.
+Qed.
 
 Lemma scaled_size most vs n : (0 <= most)%Z ->
   (size (map (fun g => scaled most vs (nth g vs 0%Z)) (seq 0 n)) <= most)%Z.

@@ -1,4 +1,5 @@
-(** The laws of noise/laws.py, and those of local/protocols/randomisers.py, as data: their meaning, and a checker of the loss between two of them.
+(** The laws of noise/laws.py, and those of local/protocols/randomisers.py, as data: their meaning, and a checker of the
+    loss between two of them.
     Everything but [denote] is in integers and rationals, and computes. *)
 From Coq Require Import String Reals Lra Lia ZArith QArith Qabs Qreals Qminmax List Psatz.
 From Prdp Require Import Notion Compose Laplace Choice Exponential Concave Scan Local.

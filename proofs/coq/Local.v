@@ -1,5 +1,5 @@
 (** Randomisers of the local model (local_bit.md, local_symbol.md, local_hashed.md; local/protocols/randomisers.py):
-    a bit that lies, and one symbol out of several. The promise is against the dummy, of a client with nothing to say. *)
+    a bit that lies, and one symbol out of several. The promise is against the dummy of a client with nothing to say. *)
 From Coq Require Import Reals Lra Lia List Psatz.
 From Prdp Require Import Notion Compose Total.
 Import ListNotations.
@@ -158,7 +158,8 @@ Proof.
     - apply Up; lra.
     - change (odds e None j) with 1. apply Rle_trans with (exp e * INR k); [apply Rmult_le_compat_r; lra |].
       rewrite Rmult_1_r. apply Rmult_le_compat_l; lra.
-    - change (odds e None j) with 1. apply Rle_trans with (exp e * INR k); [lra |]. apply Rmult_le_compat_r; [lra | nra].
+    - change (odds e None j) with 1. apply Rle_trans with (exp e * INR k); [lra |].
+      apply Rmult_le_compat_r; [lra | nra].
     - apply Up; lra. }
   intros A A' j. split; now apply One.
 Qed.

@@ -28,7 +28,8 @@ Proof. now destruct d. Qed.
 Theorem same_sound reads L L' : same L L' = true -> forall o, denote reads L o = denote reads L' o.
 Proof.
   revert L'. induction L as [vs ts | v p | ms ths t1 t2 | q m | q | p l e | own k e | a IHa r n f IHf];
-    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | p' l' e' | own' k' e' | a' r' n' f']; cbn [same]; try easy;
+    intros [vs' ts' | v' p' | ms' ths' t1' t2' | q' m' | q' | p' l' e' | own' k' e' | a' r' n' f']; cbn [same];
+    try easy;
     rewrite ?andb_true_iff; intros H.
   - destruct H as [A B]. apply yes_is in A, B. now subst.
   - destruct H as [A B]. apply yes_is in A, B. now subst.

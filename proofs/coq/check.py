@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from os import cpu_count
 from pathlib import Path
 
@@ -31,9 +32,12 @@ AXIOMS = {
 }
 """What may be assumed: four axioms of Coq's standard library, all but the last by its real numbers."""
 
+_UNSAFE = ("type-in-type", "unsafe (co)fixpoints", "positivity is assumed")
+"""What else coqchk says that a proof may rely on; none does."""
+
 _THEOREM = re.compile(r"^(?:Theorem|Corollary) (\w+)", re.MULTILINE)
 _AXIOM = re.compile(r"^(\S+)(?:\s*:|$)", re.MULTILINE)
-_ORDER = ("clip", "choice", "rank", "framework", "started", "units", "joint")
+_ORDER = ("clip", "choice", "units", "rank", "framework", "started", "additive", "following", "partition")
 """The largest files, which are begun first."""
 
 
@@ -74,11 +78,11 @@ def theorems() -> list[tuple[str, str]]:
     return [(name, theorem) for name, text in texts for theorem in _THEOREM.findall(text)]
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, errors: bool = False) -> str:
     done = subprocess.run(command, cwd=BUILD, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failed(f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
+    return done.stderr if errors else done.stdout
 
 
 def _compiled(name: str, text: str) -> str:
@@ -98,23 +102,34 @@ def build(processes: int) -> None:
 
 
 def recheck() -> float:
-    """Let Coq's independent checker read the compiled proofs again; return how many seconds it took."""
+    """Let Coq's independent checker read the compiled proofs again; return how many seconds it took.
+
+    It also lists what all that it read assumes: it must be the same axioms, and nothing unsafe.
+    """
     started = time.monotonic()
     names = [f"Prdp.{name}" for name in project_files()]
-    _run("coqchk", "-silent", "-R", ".", "Prdp", *names)
+    said = _run("coqchk", "-o", "-R", ".", "Prdp", *names, errors=True).split("CONTEXT SUMMARY")[-1]
+    axioms = re.search(r"\* Axioms:\n(.*?)\n\s*\* ", said, re.DOTALL)
+    found = (
+        {".".join(name.split(".")[-2:]) for name in axioms[1].split()} if axioms else {"none that is read"}
+    )
+    if not found <= set(AXIOMS) or said.count("<none>") != len(_UNSAFE):
+        raise Failed(f"coqchk finds that more is assumed than may be:\n{said}")
     return time.monotonic() - started
 
 
-def assumptions() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the axioms that each theorem rests on."""
-    every = theorems()
+def assumptions() -> dict[str, tuple[str, ...]]:
+    """Return the axioms that the theorems of each file rest on, all of them together."""
+    asked = []
+    for file, every in groupby(theorems(), key=lambda theorem: theorem[0]):
+        proofs = ", ".join(f"@{file}.{name}" for _, name in every)
+        asked.append((file, f"Definition of_{file} := ({proofs}).\nPrint Assumptions of_{file}.\n"))
     files = " ".join(project_files())
-    asked = "\n".join(f"Print Assumptions {name}.{theorem}." for name, theorem in every)
-    said = _compiled("Assumptions", f"From Prdp Require Import {files}.\n{asked}\n")
+    said = _compiled("Assumptions", f"From Prdp Require Import {files}.\n{''.join(ask for _, ask in asked)}")
     blocks = re.split(r"^(?=Axioms:|Closed under)", said, flags=re.MULTILINE)[1:]
-    if len(blocks) != len(every):
-        raise Failed(f"{len(every)} theorems, and assumptions of {len(blocks)}:\n{said}")
-    return {which: _axioms(block) for which, block in zip(every, blocks, strict=True)}
+    if len(blocks) != len(asked):
+        raise Failed(f"{len(asked)} files, and assumptions of {len(blocks)}:\n{said}")
+    return {file: _axioms(block) for (file, _), block in zip(asked, blocks, strict=True)}
 
 
 def _axioms(block: str) -> tuple[str, ...]:
@@ -146,15 +161,14 @@ def _print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _print_assumptions(found: dict[tuple[str, str], tuple[str, ...]]) -> None:
-    print(f"\nAssumptions of all {len(found)} theorems (no proof is admitted, no axiom is our own):")
-    kinds = {
-        which: ", ".join(sorted({AXIOMS[axiom] for axiom in used})) or "nothing"
-        for which, used in found.items()
-    }
+def _print_assumptions(found: dict[str, tuple[str, ...]]) -> None:
+    every = theorems()
+    print(f"\nAssumptions of all {len(every)} theorems (no proof is admitted, no axiom is our own):")
+    kinds = {file: ", ".join(sorted({AXIOMS[axiom] for axiom in used})) for file, used in found.items()}
     for kind in sorted(set(kinds.values()), key=len):
-        names = ", ".join(f"{file}.{theorem}" for (file, theorem), own in kinds.items() if own == kind)
-        print(f"  {kind}: {names}")
+        print(f"  {kind or 'nothing'}:")
+        for file in (file for file, own in kinds.items() if own == kind):
+            print(f"    {file}: {', '.join(name for where, name in every if where == file)}")
 
 
 def _print_verdicts(laws: Sequence[Row], mechanisms: Sequence[Row]) -> None:

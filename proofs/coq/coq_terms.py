@@ -58,7 +58,7 @@ def rule(known: Rule) -> str:
     if type(known) is FirstReaching:
         tests = sequence(f"({which}%nat, {integer(least)}%Z)" for which, least in known.tests)
         return f"(FirstReaching {tests})"
-    frozen = is_dataclass(known) and known.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    frozen = is_dataclass(known) and known.__dataclass_params__.frozen
     if not frozen or undeclared(known):
         raise TypeError(
             f"{known!r} may know more than its text says: a rule is a frozen dataclass of its fields"
@@ -91,15 +91,15 @@ def law(drawn: Any, name: Name = str) -> str:
         laws = (drawn.laws[place] for place in range(len(drawn.laws)))
         return _followed(drawn.first, rule(drawn.rule), laws, name)
     if type(drawn) in (Together, tuple):  # a report of the local model is a tuple of independent laws
-        laws = drawn if isinstance(drawn, tuple) else drawn.laws
-        return f"(Together {sequence(name(law(one, name)) for one in laws)})"
+        every = drawn if isinstance(drawn, tuple) else drawn.laws
+        return f"(Together {sequence(name(law(one, name)) for one in every)})"
     if type(drawn) is randomisers.Hashed:
         functions = [drawn._bucket(function) for function in range((drawn.prime - 1) * drawn.prime)]
         return _followed(ExponentialChoice((0,) * len(functions)), "Here", functions, name)
     raise TypeError(f"{type(drawn).__name__} is no law of Law.v: add its kind there, with its lemma")
 
 
-def _followed(first: Law, by: str, laws: Iterable[Law], name: Name) -> str:
+def _followed(first: Law, by: str, laws: Iterable[Any], name: Name) -> str:
     after = [name(law(one, name)) for one in laws]
     return f"(Then {law(first)} {by} {len(after)} (listed {sequence(after)}))"
 

@@ -42,7 +42,7 @@ _OCTAVE, _CROWD = 8, 64
 """Levels an octave; and how many records alike are many."""
 
 _EVERY_EDGE = ("additive.TestAnyShape", "additive.TestOwners", "tiers.TestCount", "started.TestSum")
-"""Tests of which it takes records on the edges of all levels, not of octaves, to show 2 % too little noise."""
+"""Tests in which 2 % too little noise shows only with records on the edges of all levels, not of octaves."""
 
 UNIT = Fraction(1)
 LawOf = Callable[[Any], Any]
@@ -285,6 +285,15 @@ def _truncate() -> list[Source]:
             test_truncate.TUNING, 7
         )
 
+    def choice(form: str, pairs: Pairs) -> Law:
+        ladder = CutLadder(test_truncate.FORMS[form](pairs), UNIT)
+        return test_truncate.FINDER.drawn(ladder, UNIT, test_truncate.TUNING)
+
+    def parts() -> Iterator[Pair]:
+        yield from neighbours.laws(total, test_truncate.ANSWER_PART)
+        for form in ("paths", "stars", "triangles at public weights"):
+            yield from neighbours.laws(partial(choice, form), test_truncate.CHOICE_PART)
+
     def by_clipped_mass(pairs: Pairs) -> Law:
         ladder = CutLadder(test_truncate.FORMS["paths"](pairs), UNIT)
         weight = evidence(ladder, UNIT, test_truncate.TUNING) * graphs.LEVELS.quantum
@@ -301,7 +310,8 @@ def _truncate() -> list[Source]:
         "choice by clipped mass": lambda: neighbours.laws(by_clipped_mass, test_truncate.CHOICE_PART),
     }
     return [
-        Source("truncate.paths", whole("paths"), mutants),
+        Source("truncate.parts", parts, mutants),
+        Source("truncate.paths", whole("paths")),
         Source("truncate.stars", whole("stars")),
         Source("truncate.triangles", whole("triangles at public weights")),
     ]

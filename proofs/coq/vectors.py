@@ -220,7 +220,8 @@ def from_a_known_point(random: Random, names: Names) -> str:
         f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
         rationals(points.per_quantum(place) for place in range(len(points.numerators))),
         rationals(mechanism.climbs(table.empty, at)),
-        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)} {str(signed).lower()}",
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)}",
+        str(signed).lower(),
     )
     law = names.law(mechanism.law(table.cells, table.share))
     return f"agrees_started {' '.join(facts)} {table.rows} {law}"

@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from prdp.local.protocols.randomisers import Bit, Hashed, NoisyValue, Symbol
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -60,6 +61,41 @@ def test_every_contract_of_the_exact_tests_gives_pairs() -> None:
     tests = {path.stem.removeprefix("test_") for path in (pairs.ROOT / "tests/exact").glob("test_*.py")}
     with_contracts = set(filter(pairs.contracts, tests - {"contract"}))  # that of no mechanism
     assert with_contracts == {test for used in pairs.TESTS.values() for test in used}
+    local = {(test, kind.__name__) for test in tests for kind in pairs.local_contracts(test)}
+    named = set(pairs.LOCAL.values())
+    assert {one for one in local if (one[0], "") not in named} == {one for one in named if one[1]}
+
+
+def test_every_law_with_a_theorem_has_tables_mutants_and_a_proof_that_ties_it() -> None:
+    theorems = {theorem for _, theorem in check.theorems()}
+    assert set(vectors.CLAIMS) == set(vectors.MUTANTS)
+    for law in vectors.CLAIMS:
+        assert {f"{law}_private", f"{law}_tied"} <= theorems
+        assert vectors.MUTANTS[law]
+
+
+def test_a_rule_that_may_know_more_than_its_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="frozen dataclass"):
+        coq_terms.rule(lambda values: values[0])
+
+
+def test_a_randomiser_of_the_local_model_is_written_with_all_that_it_holds() -> None:
+    report = (
+        Bit.of(Fraction(1), part=1, lift=Fraction(1, 3)),
+        Symbol(None, 4, Fraction(2)),
+        Symbol(1, 4, Fraction(2)),
+        NoisyValue(-3, Fraction(5, 2)),
+    )
+    names = coq_terms.Names()
+    assert coq_terms.law(report, names.name) == "(Together [L0; L1; L2; L3])"
+    assert list(names.of) == [
+        "(Coin (1#1) (1#3) (1#1))",
+        "(Symbol None 4 (2#1))",
+        "(Symbol (Some 1%nat) 4 (2#1))",
+        "(Noisy [(-3)]%Z [(5#2)])",
+    ]
+    hashed = coq_terms.law(Hashed(1, 2, Fraction(1), prime=3), coq_terms.Names().name)
+    assert hashed.startswith("(Then (Exponential [(0#1); (0#1); (0#1); (0#1); (0#1); (0#1)]")
 
 
 @pytest.mark.parametrize("mechanism", pairs.MECHANISMS)
