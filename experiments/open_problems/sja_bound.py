@@ -20,7 +20,7 @@ from prdp.testing.raw_cells import raw_cells
 
 
 def oracle(pairs: Pairs, share: Fraction) -> tuple[float, float]:
-    """Return the least of what is cut at b, plus b over the share, over all candidates; and what is cut there.
+    """Return the least of what is cut at b, plus b over the share, over all candidates, and what is cut.
 
     For every b: E|answer - Q| ≤ (Q - cut count at b) + b / share, the noise's mean size. So this is the error
     of ``truncate`` if somebody knew the best b and the choice cost nothing.

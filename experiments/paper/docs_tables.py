@@ -151,7 +151,8 @@ def verdict_table(results: Results) -> Iterator[str]:
     for question in QUERIES:
         for name in published(question):
             cells = (results["table_3", data, question, name] for data in COMPARED)
-            yield _line(f"{question}, {name}", (_place(figures) for figures in cells))
+            called = "SOTA PDP" if name.startswith("personalised") else name
+            yield _line(f"{question}, {called}", (_place(figures) for figures in cells))
 
 
 def _place(figures: Figures) -> str:
