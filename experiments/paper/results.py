@@ -129,8 +129,13 @@ def ratio(error: float, other: float) -> float:
 SUMMARY = ("experiment", "labels", "runs", "trimmed", "standard_error", "median", "p90", "p99", "mean")
 
 
-def as_csv(results: Mapping[str, pyarrow.Table]) -> str:
-    """Return a line for each combination of labels of each experiment that measures errors."""
+def as_csv(results: Mapping[str, pyarrow.Table], trims: Mapping[str, float]) -> str:
+    """Return a line for each combination of labels of each experiment that measures errors.
+
+    Args:
+        results: By experiment.
+        trims: The part left out at each end of the trimmed mean, where it is not a fifth.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(SUMMARY)
@@ -140,12 +145,19 @@ def as_csv(results: Mapping[str, pyarrow.Table]) -> str:
         labels = tuple(c for c in table.column_names[: table.column_names.index("run")] if c != "seed")
         for key, errors in grouped(table, labels).items():
             if (kept := errors[np.isfinite(errors)]).size:
-                writer.writerow((name, " | ".join(map(str, key)), kept.size, *map(_short, _figures(kept))))
+                writer.writerow(
+                    (
+                        name,
+                        " | ".join(map(str, key)),
+                        kept.size,
+                        *map(_short, _figures(kept, trims.get(name, 0.2))),
+                    )
+                )
     return out.getvalue()
 
 
-def _figures(errors: Floats) -> tuple[float, ...]:
-    middle, error = trimmed(errors)
+def _figures(errors: Floats, trim: float) -> tuple[float, ...]:
+    middle, error = trimmed(errors, trim)
     p90, p99 = np.quantile(errors, (0.9, 0.99))
     return middle, error, float(np.median(errors)), float(p90), float(p99), float(errors.mean())
 

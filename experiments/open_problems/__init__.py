@@ -1,0 +1,1 @@
+"""First results on the problems that the paper leaves open."""
