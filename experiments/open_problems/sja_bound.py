@@ -13,10 +13,10 @@ from pathlib import Path
 import prdp
 from experiments.joins.email_graph import found, graph, greedy_floor
 from prdp.cells.edges import Pairs
-from prdp.graphs.stars import CutStars
+from prdp.graphs.results import CutStars
 from prdp.mechanisms.smooth import two_paths
 from prdp.mechanisms.truncate import ladder_points
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 
 def oracle(pairs: Pairs, share: Fraction) -> tuple[float, float]:

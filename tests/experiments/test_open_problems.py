@@ -26,7 +26,7 @@ from experiments.open_problems.streams import (
 from experiments.problem import Problem
 from prdp.mechanisms.smooth import two_paths
 from prdp.testing import simulate
-from prdp.testing.raw_cells import raw_cells
+from prdp.testing.truth import raw_cells
 
 DATA = normal("stream", 50_000, size=5_000)
 
