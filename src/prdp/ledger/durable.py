@@ -40,7 +40,7 @@ from prdp.ledger.chain import (
     rows_from,
     rows_of,
 )
-from prdp.ledger.export import as_csv, as_json
+from prdp.ledger.export import as_csv, as_frame, as_json
 from prdp.ledger.layout import FACTS, VERSION
 from prdp.ledger.notebook import account_html
 from prdp.ledger.release_codec import release_from_json, release_to_json
@@ -328,6 +328,10 @@ class DurableLedger:
         if form == "csv":
             return as_csv(self.entries)
         return as_json(self.shown, self.binding.facts, self.entries, self.left)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of the charges and their answers, a row for each answer."""
+        return as_frame(self.entries)
 
     def __repr__(self) -> str:
         return f"DurableLedger({self.shown!r})"

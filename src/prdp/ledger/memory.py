@@ -23,6 +23,7 @@ from prdp.ledger.account import (
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
+from prdp.ledger.export import as_frame
 from prdp.ledger.notebook import account_html
 from prdp.release.table import Released
 from prdp.safety.process_guard import this_process
@@ -196,6 +197,10 @@ class MemoryLedger:
                 "this account is kept in the memory of another process, which this one was forked from: each "
                 f"would spend the whole of it. {_ADVICE}, and open it in each process."
             )
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of the charges and their answers, a row for each answer."""
+        return as_frame(self.entries)
 
     def __repr__(self) -> str:
         if self._process != this_process():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 from prdp.declare.exact import spelled
 from prdp.errors import PrdpError
@@ -54,6 +55,12 @@ class Opened:
         ['age', 'job']
         """
         return list(self._shown_schema)
+
+    def plot_account(self, ax: Any = None) -> Any:
+        """Draw what was left of every budget after each charge, and return matplotlib's axes."""
+        from prdp.pictures.account import plot_account  # noqa: PLC0415  (matplotlib is an extra)
+
+        return plot_account(self.ledger, ax)
 
     def has_answer(self, plan: Explainable) -> bool:
         """Say whether a plan has been answered before, so that asking again costs nothing."""

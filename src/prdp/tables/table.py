@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prdp.declare.columns import (
     Number,
@@ -30,6 +30,7 @@ from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
 from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
+from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Grains, Schema
@@ -266,6 +267,14 @@ class Table(Queried):
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return self.filtered(read_condition(condition, self._engine.schema))
+
+    def plot_policy(
+        self, column: str | None = None, *, release: Release | None = None, ax: Any = None
+    ) -> Any:
+        """Draw the policy over one of its columns, and return matplotlib's axes; as ``prdp.plot_policy``."""
+        from prdp.pictures.policy import plot_policy  # noqa: PLC0415  (matplotlib is an extra)
+
+        return plot_policy(self, column=column, release=release, ax=ax)
 
     def filtered(self, condition: Node) -> Table:
         """Return the table of those records alone for which a checked condition holds."""
