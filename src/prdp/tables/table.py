@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.columns import (
     Number,
     default_name,
+    known_column,
     read_bounds,
     read_grains,
     read_protect,
@@ -21,6 +22,7 @@ from prdp.declare.units import MOST_ROWS, Owners, read_most_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import engine_for
+from prdp.engines.sources.categories import categories_of
 from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
@@ -160,6 +162,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
         _traced=traced,
+        _source=source,
     )
 
 
@@ -214,6 +217,7 @@ class Table(Queried):
     edition: str = ""
     _fixed: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
+    _source: object = None
 
     @property
     def levels(self) -> Levels:
@@ -267,6 +271,9 @@ class Table(Queried):
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return self.filtered(read_condition(condition, self._engine.schema))
+
+    def _categories(self, column: str) -> list[object]:
+        return categories_of(self._source, known_column(column, self._engine.schema, "group_by"))
 
     def plot_policy(
         self, column: str | None = None, *, release: Release | None = None, ax: Any = None
