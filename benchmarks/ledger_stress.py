@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -119,7 +120,7 @@ def ask(place: Place, question: str, shown: Connection) -> None:
     if isinstance(known, Charge):
         time.sleep(random.random() * 0.004)
         known = ledger.record(known, answer(random.getrandbits(60)))
-    shown.send(str(known))
+    shown.send(str(replace(known, recorded_at="")))
 
 
 def kills(places: Places, times: int, seed: int) -> dict[str, int]:

@@ -28,7 +28,7 @@ When something is wrong:
 When nobody is trusted with the records:
     prdp.local
 For experiments and tests on stand-ins, never for publication:
-    share_for, prdp.testing
+    share_for, simulate, preview, compare, prdp.testing
 """
 
 from importlib import import_module
@@ -81,7 +81,8 @@ if TYPE_CHECKING:
     from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
     from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
-    from prdp.testing import share_for
+    from prdp.testing import share_for, simulate
+    from prdp.testing.error_tables import compare, preview
 else:
     _MODULES = ("adapters", "local", "methods", "testing")
     _HOMES = {
@@ -121,7 +122,10 @@ else:
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.queries",
+        "compare": "prdp.testing.error_tables",
+        "preview": "prdp.testing.error_tables",
         "share_for": "prdp.testing",
+        "simulate": "prdp.testing",
         "stars": "prdp.graphs.graph",
         "std": "prdp.plan.queries",
         "sum": "prdp.plan.queries",
@@ -171,6 +175,7 @@ __all__ = [
     "__version__",
     "adapters",
     "bins",
+    "compare",
     "connect",
     "count",
     "count_distinct",
@@ -190,11 +195,13 @@ __all__ = [
     "paths",
     "plot_account",
     "plot_policy",
+    "preview",
     "progress",
     "project",
     "quantile",
     "ratio",
     "share_for",
+    "simulate",
     "stars",
     "std",
     "sum",

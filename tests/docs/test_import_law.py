@@ -15,7 +15,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 ORDER = (
     *("errors", "noise", "safety", "levels", "schema", "expressions", "declare", "regions"),
     *("methods", "policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run"),
-    *("sql", "tables"),
+    *("pictures", "sql", "tables"),
 )
 """Every package imports itself and what stands before it; whoever is not here comes after all."""
 

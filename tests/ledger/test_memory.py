@@ -51,7 +51,7 @@ def test_an_unanswered_charge_is_taken_up_by_the_same_question() -> None:
     assert charged(ledger, "a") == charge
     assert ledger.left == Fraction(3, 4)
     ledger.record(charge, RELEASE)
-    assert ledger.charge("a", Fraction(1, 4)) is RELEASE
+    assert ledger.charge("a", Fraction(1, 4)) == RELEASE
     assert ledger.charge("a", Fraction(1, 4), fresh=True) != charge
 
 
@@ -61,7 +61,7 @@ def test_the_first_recorded_release_stands() -> None:
     later = replace(RELEASE, steps=11)
     assert ledger.record(charge, RELEASE) is RELEASE
     assert ledger.record(charge, later) is RELEASE
-    assert ledger.charge("a", Fraction(1, 4)) is RELEASE
+    assert ledger.charge("a", Fraction(1, 4)) == RELEASE
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(3, 2), 0.5, Fraction(1, 10**13)])

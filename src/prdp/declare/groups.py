@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -201,10 +201,12 @@ class Grouping:
     Attributes:
         by: What records are told apart by.
         keys: The groups, in the caller's order; one value for each of ``by``.
+        notes: What is said of where the keys are from; recorded with the answers.
     """
 
     by: tuple[GroupKey, ...]
     keys: tuple[tuple[KeyValue, ...], ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         """Tell most groupings apart without a look at all keys, which may be a hundred thousand."""
@@ -227,7 +229,7 @@ class Grouping:
         refuse_too_many(len(self.listed) * (len(known.edges) - 1))
         keys = tuple((*listed, cell) for listed, cell in product(self.listed, known.bins))
         by = (*self.by, known)
-        return Grouping(by, (*keys, (OTHER,) * len(by)) if self.other else keys)
+        return Grouping(by, (*keys, (OTHER,) * len(by)) if self.other else keys, self.notes)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -121,7 +121,8 @@ class Binding:
         Bounds and grains of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. So may columns, and those that
         neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need
-        not be said again, and are never changed; where there are any, nor is the relation that they are columns of.
+        not be said again, and are never changed; where there are any, nor is the relation that they are
+        columns of.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
         >>> before.differences(Binding({"name": "accounts", "bounds": {"age": ["0", "99"]}}))

@@ -32,7 +32,7 @@ from prdp.ledger.account import (
     whom,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.export import as_csv, as_json
+from prdp.ledger.export import as_csv, as_frame, as_json
 from prdp.ledger.layout import (
     FACTS,
     VERSION,
@@ -331,6 +331,10 @@ class DurableLedger:
         if form == "csv":
             return as_csv(self.entries)
         return as_json(self.shown, self.binding.facts, self.entries, self.left)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of the charges and their answers, a row for each answer."""
+        return as_frame(self.entries)
 
     def __repr__(self) -> str:
         return f"DurableLedger({self.shown!r})"

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from prdp.declare.exact import spelled
 from prdp.ledger.account import Entry
 from prdp.plan.question_key import in_words
+from prdp.release.formatting import optional_library
 from prdp.release.release import Release
 from prdp.release.table import CustomRelease, ReleaseTable, shown_key
 
@@ -164,6 +165,13 @@ def as_csv(entries: tuple[Entry, ...]) -> str:
     """Return a ledger's answers as CSV; what a spreadsheet would run as a formula has a ' before it."""
     lines = [asdict(line).values() for line in export_lines(entries)]
     return "".join(_csv_row(cells) for cells in [Line.__slots__, *lines])
+
+
+def as_frame(entries: tuple[Entry, ...]) -> Any:
+    """Return a pandas frame of the exported lines; shares are exact texts."""
+    columns = [one.name for one in fields(Line)]
+    lines = [asdict(line) for line in export_lines(entries)]
+    return optional_library("pandas", "pandas").DataFrame(lines, columns=columns)
 
 
 def _csv_row(cells: Iterable[object]) -> str:

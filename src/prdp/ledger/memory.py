@@ -27,6 +27,7 @@ from prdp.ledger.account import (
     whom,
 )
 from prdp.ledger.binding import Binding
+from prdp.ledger.export import as_frame
 from prdp.release.table import Released
 from prdp.safety.process_guard import this_process
 
@@ -199,6 +200,10 @@ class MemoryLedger:
                 "this account is kept in the memory of another process, which this one was forked from: each "
                 f"would spend the whole of it. {_ADVICE}, and open it in each process."
             )
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of the charges and their answers, a row for each answer."""
+        return as_frame(self.entries)
 
     def __repr__(self) -> str:
         if self._process != this_process():

@@ -435,6 +435,7 @@ class Plan:
         return ReleaseTable(
             question=question,
             share=self.share,
+            notes=self.groups.notes if self.groups is not None else (),
             by=self._by,
             asked=self.labels,
             keys=self._keys,

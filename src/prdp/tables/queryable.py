@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
 
 
+_DECLARED = "the categories of the column's type, public by declaration"
+
 _SHOWN_COLUMNS = 6
 """How many columns a line names before it counts the rest; a notebook's view lists them all."""
 
@@ -82,6 +84,12 @@ class Opened:
         ['age', 'job']
         """
         return list(self._shown_schema)
+
+    def plot_account(self, ax: Any = None) -> Any:
+        """Draw what was left of every budget after each charge, and return matplotlib's axes."""
+        from prdp.pictures import plot_account  # noqa: PLC0415  (matplotlib is an extra)
+
+        return plot_account(self.ledger, ax)
 
     def has_answer(self, plan: Explainable) -> bool:
         """Say whether a plan has been answered before, so that asking again costs nothing."""
@@ -452,17 +460,33 @@ class Queried(Opened, Questions[Release]):
                 ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
                 each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
-                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys. What
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
+                ``"categories"`` declares that the categories of a pandas categorical or a Polars Enum are
+                public, and takes them; the answers say so. What
                 ``find_keys`` found will do as well.
             other: Whether there is one more group, of all records that have none of the listed keys.
         """
         by = _listed(columns)
-        self._refuse_shared(keys, "keys=")
+        notes: tuple[str, ...] = ()
+        if isinstance(keys, str) and keys == "categories":
+            named = [column for column in by if isinstance(column, str)]
+            keys = {column: self._categories(column) for column in named}
+            notes = (f"keys of {', '.join(named)}: {_DECLARED}",)
+        else:
+            self._refuse_shared(keys, "keys=")
         if isinstance(keys, ReleaseTable):
             keys = _keys_of(keys, by, other=other)
         planner = self.planner
         planner.refuse_elsewhere(*by)
-        return Groups(self, read_grouping(by, keys, planner.schema, other=other), self._reader)
+        grouping = read_grouping(by, keys, planner.schema, other=other)
+        return Groups(self, replace(grouping, notes=notes), self._reader)
+
+    def _categories(self, column: str) -> list[object]:
+        """Return the categories that a column's type lists; a declaration of the caller makes them public."""
+        raise InvalidRequest(
+            f"keys='categories' is for columns of a frame, whose type lists them; {column!r} is none. List "
+            "the keys: keys=['clerk', 'chef']."
+        )
 
     def value_counts(
         self, column: str | GroupKey, *, share: Exact, keys: object = None, fresh: bool = False, **search: Any

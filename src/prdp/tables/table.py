@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prdp.declare.columns import (
     Number,
     default_name,
+    known_column,
     read_bounds,
     read_grains,
     read_protect,
@@ -20,6 +21,7 @@ from prdp.declare.units import MOST_ROWS, Owners, read_most_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import engine_for
+from prdp.engines.sources.categories import categories_of
 from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
@@ -28,6 +30,7 @@ from prdp.levels import Levels
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
 from prdp.policy import Policy
+from prdp.release.release import Release
 from prdp.release.table import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
@@ -157,6 +160,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         edition=read_edition(edition),
         _fixed=(constant or ()) if stand_in else account.fixed,
         _traced=traced,
+        _source=source,
     )
 
 
@@ -211,6 +215,7 @@ class Table(Queried):
     edition: str = ""
     _fixed: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
+    _source: object = None
 
     @property
     def levels(self) -> Levels:
@@ -252,6 +257,17 @@ class Table(Queried):
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return self.filtered(read_condition(condition, self._engine.schema))
+
+    def _categories(self, column: str) -> list[object]:
+        return categories_of(self._source, known_column(column, self._engine.schema, "group_by"))
+
+    def plot_policy(
+        self, column: str | None = None, *, release: Release | None = None, ax: Any = None
+    ) -> Any:
+        """Draw the policy over one of its columns, and return matplotlib's axes; as ``prdp.plot_policy``."""
+        from prdp.pictures import plot_policy  # noqa: PLC0415  (matplotlib is an extra)
+
+        return plot_policy(self, column=column, release=release, ax=ax)
 
     def run(
         self,

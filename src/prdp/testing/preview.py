@@ -197,9 +197,34 @@ def preview(
         runs: How many times it is asked.
         progress: Called with the number of runs that are done.
     """
-    listed = project.listed_for(name)
-    truth = project.with_policy(name, _PLENTY).open(name, stand_in=like).sql(text, share=1, **listed)
+    plenty = project.with_policy(name, _PLENTY).open(name, stand_in=like)
     table = project.open(name, stand_in=like)
+    listed = project.listed_for(name)
+    return errors_of(plenty, table, text, listed, share=share, runs=runs, progress=progress)
+
+
+def errors_of(
+    plenty: Any,
+    table: Any,
+    text: str,
+    listed: Mapping[str, Any],
+    *,
+    share: Fraction,
+    runs: int,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Errors]:
+    """Ask a statement of a stand-in many times, and compare with what it says with budgets without end.
+
+    Args:
+        plenty: The stand-in, under a policy whose answers are true.
+        table: The stand-in under its own policy.
+        text: The statement.
+        listed: What the statement needs beside its text, such as public keys.
+        share: The share of each answer.
+        runs: How many times it is asked.
+        progress: Called with the number of runs that are done.
+    """
+    truth = plenty.sql(text, share=1, **listed)
     judge = _Judge.of(truth)
     found: dict[int, list[tuple[float, bool, bool]]] = {place: [] for place in judge.numbers}
     for run in range(runs):
