@@ -355,14 +355,14 @@ def _smooth() -> list[Source]:
     mechanism = Smooth(DomainFinder.over(graphs.LEVELS))
 
     def counts(pairs: Pairs) -> Noisy:
-        return mechanism.finder.law(pairs.summary(), mechanism.search)
+        return mechanism.finder.law(pairs.summary(), mechanism.split)
 
     mutants: Mapping[str, Callable[[], Iterable[Pair]]] = {
         "noise 15 % too small": lambda: neighbours.laws(
-            lambda pairs: _quieter(counts(pairs)), mechanism.search
+            lambda pairs: _quieter(counts(pairs)), mechanism.split
         )
     }
-    return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.search), mutants)]
+    return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.split), mutants)]
 
 
 # The local model: a report against the dummy's. A hash is of a field of five numbers, as in its exact test.

@@ -16,7 +16,8 @@ from prdp.release.formatting import aligned, optional_library
 from prdp.tables.arguments import read_policy
 from prdp.tables.table import Table
 from prdp.testing.preview import Errors, errors_of, grains_of, is_law, made_up
-from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in
+from prdp.testing.simulate import refuse_unless_repeatable
+from prdp.testing.truth import refuse_unless_stand_in
 
 SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 """The shares that are tried where none is given."""
