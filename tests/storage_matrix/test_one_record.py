@@ -264,6 +264,18 @@ def test_polars_gives_no_answer_from_a_file_that_is_replaced_meanwhile(
     assert engine.rows_of("SELECT v FROM prdp_records")[0] == (2,)
 
 
+def test_a_relation_gives_no_answer_from_a_file_that_is_replaced_meanwhile(tmp_path: Path) -> None:
+    for name, value in (("t", 1), ("u", 2)):
+        pyarrow.parquet.write_table(pyarrow.table({"v": [value] * 1000}), tmp_path / f"{name}.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW seen AS SELECT v FROM '{tmp_path}/t.parquet'")
+        engine = open_source(connection.table("seen"), None)
+        read = f"SELECT max(v) FROM {engine.records}"
+        with pytest.raises(EngineFailure):
+            replaced_during(lambda: engine.rows_of(read), tmp_path / "t.parquet", tmp_path / "u.parquet")
+        assert engine.rows_of(read) == [(2,)]
+
+
 def loose_decimals(table: Any, folder: Path) -> Path:
     """Write bytes to a Parquet file whose schema says that they are DECIMAL(10,2)."""
     file = parquet_of(table, folder)
