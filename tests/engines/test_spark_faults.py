@@ -224,4 +224,5 @@ def test_an_error_that_names_a_value_reaches_no_log(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = spark.range(3).selectExpr("CAST(concat('secret', id) AS INT) AS id")
-    fails(capfd, lambda: opened(rows, tmp_path / "a.ledger").where("id > 5").count(share="1/10"))
+    table = opened(rows, tmp_path / "a.ledger", rows_are_records=True)
+    fails(capfd, lambda: table.where("id > 5").count(share="1/10"))

@@ -27,7 +27,7 @@ Change = Callable[[Any], Any]
 
 TAKEN: dict[str, Change] = {
     "a scan": lambda frame: frame,
-    "filters and projections": lambda frame: frame.filter("x > 1").selectExpr("abs(x) AS y", "job"),
+    "filters and projections": lambda frame: frame.filter("x > 1").selectExpr("sqrt(x) AS y", "job"),
     "other names and order": lambda frame: frame.withColumnRenamed("x", "y").orderBy("job").repartition(2),
 }
 REFUSED: dict[str, Change] = {
@@ -45,6 +45,30 @@ REFUSED: dict[str, Change] = {
     "_metadata": lambda frame: frame.selectExpr("_metadata.row_index AS x"),
     "MapInArrow": lambda frame: frame.mapInArrow(lambda parts: parts, frame.schema),
 }
+
+
+PARTIAL = (
+    *(
+        "x + 1",
+        "x * 2",
+        "-x",
+        "1 / x",
+        "7 % x",
+        "7 div length(job)",
+        "abs(x)",
+        "CAST(job AS INT)",
+        "CAST(x AS INT)",
+    ),
+    *("job = 5", "array(1, 2)[CAST(x AS INT)]", "'a' LIKE job", "rlike('a', job)", "to_date(job)"),
+    *("CAST(x AS DECIMAL(10, 2))", "CAST(upper(job) AS INT)", "conv(job, 10, 36)", "decode(unhex(job), job)"),
+    *("timestamp_seconds(x)", "DATE '2025-01-01' + make_interval(CAST(x AS INT))"),
+)
+"""Expressions at which Spark fails for some value, with ANSI on."""
+
+TOTAL = (
+    *("x > 1 AND job LIKE 'a%'", "upper(job) || 'x'", "try_add(x, 1)", "try_divide(1, x)", "coalesce(x, 1)"),
+    *("try_cast(job AS INT)", "CASE WHEN x > 1 THEN job END", "job IN ('a', 'b')", "CAST(x AS STRING)"),
+)
 
 
 @pytest.fixture(params=["spark", "connect"])
@@ -66,6 +90,19 @@ def test_rows_that_need_not_be_records_are_refused_unless_somebody_vouches_for_t
         with pytest.raises(InvalidRequest, match=word):
             open_source(change(frame), None)
     assert open_source(frame.limit(3), None, rows_are_records=True).source
+
+
+def test_expressions_that_one_value_makes_fail_are_refused_unless_somebody_vouches_for_them(
+    frame: Any,
+) -> None:
+    for expression in PARTIAL:
+        with pytest.raises(InvalidRequest, match="one record could make every question fail"):
+            open_source(frame.selectExpr(f"{expression} AS y"), None)
+    with pytest.raises(InvalidRequest, match="with arithmetic"):
+        open_source(frame.filter("1 / x > 2"), None)
+    assert open_source(frame.selectExpr("x + 1 AS y"), None, rows_are_records=True).source
+    for expression in TOTAL:
+        assert open_source(frame.selectExpr(f"{expression} AS y"), None).source
 
 
 def test_functions_of_the_caller_s_own_are_refused(spark: Any, connect: Any, tmp_path: Path) -> None:

@@ -246,10 +246,15 @@ def test_a_file_that_is_replaced_while_it_is_read_gives_no_answer_and_nothing_is
     assert abs(again.value - 2000) < 500
 
 
-def test_polars_gives_no_answer_from_a_file_that_is_replaced_meanwhile(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scan", [Path, polars.scan_parquet, polars.scan_ipc])
+def test_polars_gives_no_answer_from_a_file_that_is_replaced_meanwhile(
+    tmp_path: Path, scan: Callable[[Path], Any]
+) -> None:
     for name, value in (("t", 1), ("u", 2)):
-        polars.DataFrame({"v": np.full(1000, value)}).write_parquet(tmp_path / f"{name}.parquet")
-    engine = by_polars.open_source(tmp_path / "t.parquet", None)
+        frame = polars.DataFrame({"v": np.full(1000, value)})
+        write = frame.write_ipc if scan is polars.scan_ipc else frame.write_parquet
+        write(tmp_path / f"{name}.parquet")
+    engine = by_polars.open_source(scan(tmp_path / "t.parquet"), None)
     with pytest.raises(EngineFailure):
         replaced_during(
             lambda: engine.rows_of("SELECT v FROM prdp_records"),
@@ -257,6 +262,18 @@ def test_polars_gives_no_answer_from_a_file_that_is_replaced_meanwhile(tmp_path:
             tmp_path / "u.parquet",
         )
     assert engine.rows_of("SELECT v FROM prdp_records")[0] == (2,)
+
+
+def test_a_relation_gives_no_answer_from_a_file_that_is_replaced_meanwhile(tmp_path: Path) -> None:
+    for name, value in (("t", 1), ("u", 2)):
+        pyarrow.parquet.write_table(pyarrow.table({"v": [value] * 1000}), tmp_path / f"{name}.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW seen AS SELECT v FROM '{tmp_path}/t.parquet'")
+        engine = open_source(connection.table("seen"), None)
+        read = f"SELECT max(v) FROM {engine.records}"
+        with pytest.raises(EngineFailure):
+            replaced_during(lambda: engine.rows_of(read), tmp_path / "t.parquet", tmp_path / "u.parquet")
+        assert engine.rows_of(read) == [(2,)]
 
 
 def loose_decimals(table: Any, folder: Path) -> Path:

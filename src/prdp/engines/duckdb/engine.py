@@ -21,6 +21,8 @@ from prdp.engines.duckdb.database import (
     runner,
     schema_of,
 )
+from prdp.engines.duckdb.origins import query_origins
+from prdp.engines.origins import file_place
 from prdp.engines.progress import advised, stoppable
 from prdp.engines.sources.database_files import in_database, of_that_name
 from prdp.engines.sources.readers import source_query
@@ -210,10 +212,16 @@ def _of_relation(
         with given.alone():
             return given.source(rows_are_records=rows_are_records)
 
-    query = SourceQuery("", made=source)
+    query = SourceQuery("", made=source, files=_files_of(relation))
     return DuckDBDatabase(
         run, arrow, {"": query}, {"": given.name}, lock=_CALLERS_CONNECTIONS, own_column=own_column
     )
+
+
+def _files_of(relation: duckdb.DuckDBPyRelation) -> tuple[str, ...]:
+    """Return the files that a relation reads; a table of a database's file is none, which keeps versions."""
+    origins = query_origins(lambda sql: ask_relation(relation, sql), str(relation.sql_query()))
+    return tuple(path for place, path in origins.files.items() if place == file_place(path))
 
 
 def ask_relation(relation: duckdb.DuckDBPyRelation, sql: str) -> Rows:

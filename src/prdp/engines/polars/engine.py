@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from prdp.engines.database import RECORDS, Database, PlainTable, Rows, Statement, slots_of
 from prdp.engines.polars.expressions import WORDS, cast_to, constant_value, lookup, once
-from prdp.engines.polars.plans import refuse_unless_records
+from prdp.engines.polars.plans import lazy_origins, refuse_unless_records
 from prdp.engines.sources.checks import local_files, refuse_ambiguous
 from prdp.engines.sources.source_query import unchanged
 from prdp.engines.sql_engine import SqlEngine
@@ -338,7 +338,7 @@ class PolarsDatabase(Database[PlainTable]):
 
     def _collected(self, statement: Statement) -> pl.DataFrame:
         tables = {self.slots[name]: _readable(opened()) for name, opened in self.frames.items()}
-        scanned = (opened for opened in self.frames.values() if isinstance(opened, _Files))
+        scanned = (opened for opened in self.frames.values() if isinstance(opened, _Files | _Lazy))
         try:
             with unchanged([file for opened in scanned for file in opened.files()]):
                 return run(statement.sql, tables).collect(engine="streaming")
@@ -387,7 +387,22 @@ def _opened(source: object, *, rows_are_records: bool) -> Opened:
         )
     if not rows_are_records:
         refuse_unless_records(source)
-    return lambda: pl.LazyFrame._from_pyldf(source._ldf)  # noqa: SLF001  (a new frame, that has read nothing)
+    return _Lazy(source, tuple(lazy_origins(source).files.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazy:
+    """A lazy frame of the caller's, with the local files that its plan names."""
+
+    frame: pl.LazyFrame
+    scanned: tuple[str, ...]
+
+    def __call__(self) -> pl.LazyFrame:
+        return pl.LazyFrame._from_pyldf(self.frame._ldf)  # noqa: SLF001  (a new one, that has read nothing)
+
+    def files(self) -> list[str]:
+        """Return the files that are read."""
+        return list(self.scanned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,57 @@ _UNSETTLED = {
 _WORDS = {"cast", "try_cast", "ansi_cast", "atleastnnonnulls", "not", "normalizenanandzero"}
 """What stands before a bracket in a plan, and is no function of the catalogue."""
 
+_TOTAL = {
+    *(
+        "coalesce",
+        "nvl",
+        "nvl2",
+        "ifnull",
+        "nullif",
+        "if",
+        "isnull",
+        "isnotnull",
+        "isnan",
+        "nanvl",
+        "greatest",
+    ),
+    *(
+        "least",
+        "upper",
+        "lower",
+        "ucase",
+        "lcase",
+        "trim",
+        "ltrim",
+        "rtrim",
+        "btrim",
+        "length",
+        "char_length",
+    ),
+    *(
+        "character_length",
+        "substring",
+        "substr",
+        "left",
+        "right",
+        "concat",
+        "replace",
+        "contains",
+        "startswith",
+    ),
+    *("endswith", "year", "month", "day", "dayofmonth", "hour", "minute", "second", "quarter", "dayofweek"),
+    *("sqrt", "ln", "log", "log10", "log2", "exp", "round", "upper", "hex", "md5"),
+}
+"""Functions that fail for no value, with ANSI on or off; and all that begin with ``try_``."""
+
+_CAST = re.compile(r"\b(?:ansi_)?cast\((?:[^()#]* as \w+(?:\([\d, ]+\))?|[\w`.]+#\d+L? as string)\)")
+"""A cast of a constant, or of a column to a text."""
+
+_PARTIAL = re.compile(
+    r"(?P<cast>(?<!try_)\bcast\()|(?P<arithmetic>[\w)] (?:[-+*/%]|div) [\w(]|(?<![\w#)])-[A-Za-z_(`])"
+    r"|(?P<index>#\d+L?\[)|(?P<pattern>\bR?I?LIKE [\w`.]*(?:\(|#\d))",
+    re.IGNORECASE,
+)
 _ROWS = re.compile(r'\bdata: "(?:[^"\\]|\\.)*"')
 
 _OPERATOR = re.compile(r"^[\s:+-]*(?P<name>[A-Za-z]\w*)(?P<rest>.*)$")
@@ -128,6 +179,7 @@ def source_of(plan: SparkPlan, *, rows_are_records: bool) -> str:
     if not rows_are_records:
         _refuse_unless_records(plan)
         _refuse_unless_settled(plan)
+        _refuse_unless_total(plan)
         _refuse_odd_files(plan)
     if not {name for name, _ in plan.operators} - _PLAIN:
         return ""
@@ -185,6 +237,19 @@ def _refuse_unless_settled(plan: SparkPlan) -> None:
     for name in sorted(plan.called() & _UNSETTLED) + sorted(own):
         raise InvalidRequest(
             f"the frame calls {name}, which need not give a record the same every time. {_INSTEAD}"
+        )
+
+
+def _refuse_unless_total(plan: SparkPlan) -> None:
+    """Refuse what the frame computes if Spark fails at it for some value, which one record may have."""
+    called = sorted(name for name in plan.called() - _TOTAL if not name.startswith("try_"))
+    steps = (_CAST.sub("_", rest) for name, rest in plan.operators if name not in _SCANS | {"View"})
+    found = [kind for rest in steps for one in _PARTIAL.finditer(rest) for kind in (one.lastgroup,) if kind]
+    if called or found:
+        raise InvalidRequest(
+            f"the frame computes with {[*called, *found][0]}, at which Spark may fail for some value: one "
+            "record could make every question fail. Let prdp compute it, in where() and expressions; or "
+            f"write try_cast, try_add and the like. {_INSTEAD}"
         )
 
 
