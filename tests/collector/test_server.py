@@ -274,7 +274,9 @@ def test_a_body_of_any_length_is_not_kept_in_memory(server: Server, path: str) -
 def test_the_operator_s_request_is_short_in_time_and_json(server: Server, made: tuple[Server, Begun]) -> None:
     said = {"authorization": f"Bearer {made[1].operator_token}"}
     path = "/v1/operator/tickets"
-    assert server.ask(path, b" " * 10_000 + b'{"count": 1}', content_type=JSON_TYPE, **said).code == "too_large"
+    assert (
+        server.ask(path, b" " * 10_000 + b'{"count": 1}', content_type=JSON_TYPE, **said).code == "too_large"
+    )
     assert server.ask(path, b'{"count": 1}', content_type="text/plain", **said).code == "wrong_type"
     with server.raw() as slow:
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {JSON_TYPE}\r\ncontent-length: 12\r\n"

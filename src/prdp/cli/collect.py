@@ -240,10 +240,7 @@ def status(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = Fals
     """Show how far a study is."""
     with OpenedStudy.at(from_environment(where)) as study:
         found = study.status()
-    if as_json:
-        show_json(found)
-    else:
-        show_status(found)
+        (show_json if as_json else show_status)(found)
 
 
 @collect.command()
@@ -252,15 +249,10 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 
     By address, the operator's token is read from the environment variable PRDP_OPERATOR_TOKEN.
     """
-    with (
-        OpenedStudy.at(from_environment(where), os.environ.get(_OPERATOR)) as study,
-        waiting("adding the round up"),
-    ):
-        found = study.close()
-    if as_json:
-        show_json(found)
-    else:
-        show_status(found)
+    with OpenedStudy.at(from_environment(where), os.environ.get(_OPERATOR)) as study:
+        with waiting("adding the round up"):
+            found = study.close()
+        (show_json if as_json else show_status)(found)
 
 
 @collect.command()
@@ -268,9 +260,6 @@ def result(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = Fals
     """Show the result of a study whose rounds are all closed."""
     with OpenedStudy.at(from_environment(where)) as study:
         found = study.result()
-    if found is None:
-        raise CollectorError("there is no result yet: a round is open, or still to be added up.")
-    if as_json:
-        show_json(found)
-    else:
-        show_result(found)
+        if found is None:
+            raise CollectorError("there is no result yet: a round is open, or still to be added up.")
+        (show_json if as_json else show_result)(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -14,7 +13,7 @@ from rich.console import Console
 
 from prdp.cli.messages import plain
 from prdp.cli.printing import grid, number, show
-from prdp.errors import InvalidRequest
+from prdp.errors import InvalidRequest, PrdpError
 
 if TYPE_CHECKING:
     from prdp.collector.server.group_commit import Desk
@@ -30,7 +29,8 @@ class OpenedStudy(ABC):
     def at(where: str, token: str | None = None) -> Iterator[OpenedStudy]:
         """Open a study by its store, or by the address of its collector."""
         if where.startswith(("http://", "https://")):
-            yield _Remote(where, token)
+            with _answering(where):
+                yield _Remote(where, token)
             return
         from prdp.collector.store.opening import open_store  # noqa: PLC0415
 
@@ -53,29 +53,42 @@ class OpenedStudy(ABC):
         """Return the result, if there is one."""
 
 
+@contextmanager
+def _answering(url: str) -> Iterator[None]:
+    """Refuse an answer that has another form than a collector's, when it is read or shown."""
+    from prdp.collector.client import no_collector  # noqa: PLC0415
+
+    try:
+        yield
+    except PrdpError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise no_collector(url) from None
+
+
 class _Remote(OpenedStudy):
     def __init__(self, url: str, token: str | None) -> None:
         self._url, self._token = url, token
 
     def status(self) -> dict[str, Any]:
-        from prdp.collector.client import asked  # noqa: PLC0415
+        from prdp.collector.client import asked_facts  # noqa: PLC0415
 
-        return dict(json.loads(asked(self._url, "/v1/study")))
+        return asked_facts(self._url, "/v1/study")
 
     def close(self) -> dict[str, Any]:
-        from prdp.collector.client import asked  # noqa: PLC0415
+        from prdp.collector.client import asked_facts  # noqa: PLC0415
 
         if not self._token:
             raise InvalidRequest(
                 "set PRDP_OPERATOR_TOKEN to the operator's token: it came with prdp collect init."
             )
-        return dict(json.loads(asked(self._url, "/v1/operator/close", token=self._token, body=b"")))
+        return asked_facts(self._url, "/v1/operator/close", token=self._token, body=b"")
 
     def result(self) -> dict[str, Any] | None:
-        from prdp.collector.client import Unserved, asked  # noqa: PLC0415
+        from prdp.collector.client import Unserved, asked_facts  # noqa: PLC0415
 
         try:
-            return dict(json.loads(asked(self._url, "/v1/result")))
+            return asked_facts(self._url, "/v1/result")
         except Unserved as error:
             if error.code == "not_yet":
                 return None
@@ -114,7 +127,7 @@ def show_status(found: Mapping[str, Any]) -> None:
             str(each["number"]),
             "closed" if each["closed"] else "open",
             f"{each['reports']:,}",
-            each["share"],
+            str(each["share"]),
             number(_fraction(threshold), 3) if threshold else "-",
             f"{each['campaign'][:16]}...",
         )
@@ -138,7 +151,7 @@ def _fraction(text: str) -> Any:
 def _bar(reports: int, most: int | None) -> str:
     if not most:
         return f"{reports:,} reports so far"
-    filled = int(_BAR * reports / most)
+    filled = max(0, min(_BAR, _BAR * reports // most))
     return f"[{'#' * filled}{'.' * (_BAR - filled)}] {reports:,} of {most:,} reports"
 
 
