@@ -6,11 +6,16 @@ import json
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.running import PROGRAM, by_itself, finished, in_terminal, quickly, write_study
+from tests.cli.running import PROGRAM, by_itself, finished, in_terminal, piped, quickly, write_study
 from tests.collector.running import Server, reports_for
 
 POLICY = ("--policy", "20 / visits", "--at-least", "1/100", "--at-most", "10")
@@ -123,3 +128,87 @@ def test_progress_is_shown_in_a_terminal_and_ctrl_c_ends_it(tmp_path: Path) -> N
     child.expect("round 1: 0 reports so far")
     os.kill(child.pid, signal.SIGINT)
     assert "Traceback" not in finished(child)
+
+
+class Other(BaseHTTPRequestHandler):
+    """Something else than a collector, which answers everything with the same bytes."""
+
+    body = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    do_POST = do_GET  # noqa: N815  (http.server's name)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering(said: object) -> Iterator[str]:
+    """Serve some JSON, or bytes."""
+    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+    with HTTPServer(("127.0.0.1", 0), type("Answering", (Other,), {"body": body})) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.005,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+ROUND = {"number": 1, "campaign": "ab" * 32, "share": "1/2", "reports": 3, "closed": False,
+         "closes_at": None, "threshold_budget": "1/4"}  # fmt: skip
+STUDY: dict[str, Any] = {"name": "n", "ask": "count", "state": "open", "share": "1/2", "reads": ["visits"],
+                         "closing": "it closes", "closes_at_reports": 10, "rounds": [ROUND]}  # fmt: skip
+RESULT: dict[str, Any] = {"answers": [{"question": "count", "clients": 3, "share": "1", "method": "bits",
+                                       "value": 3.0, "interval": [1.0, 5.0], "parts": [],
+                                       "choices": [["a", "b"]], "unheard": "", "caveat": "no"}]}  # fmt: skip
+HOSTILE: list[Any] = ["\x1b[2J\u202e", "", -1, 1e300, 10**30, None, [], "1/0", "9" * 5000]
+
+
+def changed(facts: Any, value: Any) -> Iterator[Any]:
+    """Yield facts with one of them, on any level, replaced."""
+    places = facts.items() if isinstance(facts, dict) else enumerate(facts)
+    for place, held in places:
+        others = [value, *(changed(held, value) if isinstance(held, dict | list) else ())]
+        for other in others:
+            copy = facts.copy()
+            copy[place] = other
+            yield copy
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
+def test_whatever_another_server_answers_is_refused_or_shown_harmlessly(
+    value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRDP_OPERATOR_TOKEN", "hush")
+    asked = [("status", each) for each in changed(STUDY, value)] + [
+        ("result", each) for each in changed(RESULT, value)
+    ]
+    for command, said in [*asked, ("close", value), ("result", value), ("status", {})]:
+        with answering(said) as url:
+            ran = piped("collect", command, url)
+        assert ran.returncode in {0, 2}, said
+        assert all(letter.isprintable() or letter == "\n" for letter in ran.stdout + ran.stderr), said
+        assert len(ran.stdout) < 10**5
+
+
+@pytest.mark.parametrize("body", [b"[" * 10**5, b"\xff", b"", b'{"answers": NaN}', b"[1, 2]", b'[["a", 1]]'])
+@pytest.mark.parametrize("command", ["status", "result"])
+def test_what_is_no_json_object_is_no_collector_s_answer(command: str, body: bytes) -> None:
+    with answering(body) as url:
+        assert "does not answer as a collector" in " ".join(piped("collect", command, url).stderr.split())
+
+
+def test_the_facts_that_are_changed_above_are_those_of_a_collector(tmp_path: Path) -> None:
+    store = tmp_path / "s.collect"
+    quickly(*init(store, "--reports", "1", "--tickets", "1", "--tickets-to", str(tmp_path / "tickets")))
+    found = json.loads(quickly("collect", "status", str(store), "--json").stdout)
+    assert set(STUDY) <= set(found)
+    assert set(ROUND) == set(found["rounds"][0])
+    with answering(STUDY) as url, answering(RESULT) as other:
+        assert "3 of 10 reports" in piped("collect", "status", url).stdout
+        assert "3 clients" in piped("collect", "result", other).stdout

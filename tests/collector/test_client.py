@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
 
+from prdp.collector import client
 from prdp.collector.client import Unserved, asked, fetch_campaign, send
 from prdp.errors import InvalidRequest
 from prdp.local import Report
@@ -33,6 +35,11 @@ FAILING = [
     answer("503 Busy", b'{"code":"busy","message":"too much"}'),
     answer("502 Bad Gateway", b"<html>a front speaks"),
     answer("200 OK", b"not JSON"),
+    answer("200 OK", b"[" * 10**5),  # deeper than it can be read
+    answer("503 Busy", b"[" * 10**5),
+    answer("200 OK", b'{"counted":false,"again":false}'),
+    answer("200 OK", b'{"counted":true,"again":"no"}'),
+    b"HTTP/1.1 503 Busy\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",  # killed while it refuses
 ]
 
 
@@ -61,11 +68,17 @@ def serving(answers: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def by_python(url: str) -> bool:
-    return send(url, REPORT, "00" * 16, pause=0.01)
+    return send(url, REPORT, "00" * 16, tries=len(FAILING) + 1, pause=0.001)
 
 
 def by_javascript(url: str) -> bool:
-    given = {"url": url, "report": bytes(REPORT).hex(), "ticket": "00" * 16}
+    given = {
+        "url": url,
+        "report": bytes(REPORT).hex(),
+        "ticket": "00" * 16,
+        "tries": len(FAILING) + 1,
+        "pause": 1,
+    }
     found = node("send.test.mjs", given=json.dumps(given))
     if "error" in found:
         raise Unserved(found["error"], may_pass=False)
@@ -89,6 +102,59 @@ def test_a_sender_that_is_refused_says_why_and_does_not_send_again(by: Callable[
         with pytest.raises(Unserved, match="the round is closed"):
             by(url)
         assert len(heard) == 1
+
+
+ESCAPES = b'{"code":"late","message":"\\u001b[2J\\u202e late"}'
+
+
+@pytest.mark.parametrize(
+    "said", [answer("410 Gone", ESCAPES), b"HTTP/1.1 \x1b[2J late\r\n\r\n", b"\x1b[2J late\r\n"]
+)
+def test_what_the_other_end_says_moves_no_cursor(said: bytes) -> None:
+    with serving([said]) as (url, _), pytest.raises(Unserved, match="late") as refused:
+        asked(url, "/v1/reports", body=bytes(REPORT))
+    assert str(refused.value).isprintable()
+
+
+def test_a_campaign_that_is_no_text_is_refused() -> None:
+    said = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n\xff\xfe"
+    with dripping([said]) as url, pytest.raises(Unserved, match="does not answer as a collector"):
+        fetch_campaign(url)
+
+
+@contextmanager
+def dripping(parts: list[bytes]) -> Iterator[str]:
+    """Answer one connection with some bytes, a moment after each other; yield the address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(PATIENCE)
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                for part in parts:
+                    connection.sendall(part)
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nx: ", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 500 X\r\n\r\n"]
+)
+def test_an_answer_that_comes_byte_by_byte_for_ever_costs_one_attempt(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes in time; a timeout of the socket alone would wait for all of them."""
+    monkeypatch.setattr(client, "_WHOLE_TIMEOUT", 0.5)
+    with dripping([head, *[b"a"] * 400]) as url:
+        start = time.monotonic()
+        with pytest.raises(Unserved):
+            asked(url, "/v1/campaign")
+        assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(

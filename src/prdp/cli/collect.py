@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -21,7 +20,7 @@ from prdp.cli.messages import complain, plain
 from prdp.cli.policy_facts import declared_columns, with_options
 from prdp.cli.printing import grid, number, show, show_json, waiting
 from prdp.declare.exact import exact
-from prdp.errors import CollectorError, InvalidRequest
+from prdp.errors import CollectorError, InvalidRequest, PrdpError
 from prdp.policy import Policy
 from prdp.projects.toml_file import from_environment
 
@@ -41,7 +40,8 @@ class OpenedStudy(ABC):
     def at(where: str, token: str | None = None) -> Iterator[OpenedStudy]:
         """Open a study by its store, or by the address of its collector."""
         if where.startswith(("http://", "https://")):
-            yield _Remote(where, token)
+            with _answering(where):
+                yield _Remote(where, token)
             return
         from prdp.collector.store.sql import open_store  # noqa: PLC0415
 
@@ -64,29 +64,42 @@ class OpenedStudy(ABC):
         """Return the result, if there is one."""
 
 
+@contextmanager
+def _answering(url: str) -> Iterator[None]:
+    """Refuse an answer that has another form than a collector's, when it is read or shown."""
+    from prdp.collector.client import no_collector  # noqa: PLC0415
+
+    try:
+        yield
+    except PrdpError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise no_collector(url) from None
+
+
 class _Remote(OpenedStudy):
     def __init__(self, url: str, token: str | None) -> None:
         self._url, self._token = url, token
 
     def status(self) -> dict[str, Any]:
-        from prdp.collector.client import asked  # noqa: PLC0415
+        from prdp.collector.client import asked_facts  # noqa: PLC0415
 
-        return dict(json.loads(asked(self._url, "/v1/study")))
+        return asked_facts(self._url, "/v1/study")
 
     def close(self) -> dict[str, Any]:
-        from prdp.collector.client import asked  # noqa: PLC0415
+        from prdp.collector.client import asked_facts  # noqa: PLC0415
 
         if not self._token:
             raise InvalidRequest(
                 "set PRDP_OPERATOR_TOKEN to the operator's token: it came with prdp collect init."
             )
-        return dict(json.loads(asked(self._url, "/v1/operator/close", token=self._token, body=b"")))
+        return asked_facts(self._url, "/v1/operator/close", token=self._token, body=b"")
 
     def result(self) -> dict[str, Any] | None:
-        from prdp.collector.client import Unserved, asked  # noqa: PLC0415
+        from prdp.collector.client import Unserved, asked_facts  # noqa: PLC0415
 
         try:
-            return dict(json.loads(asked(self._url, "/v1/result")))
+            return asked_facts(self._url, "/v1/result")
         except Unserved as error:
             if error.code == "not_yet":
                 return None
@@ -125,7 +138,7 @@ def show_status(found: Mapping[str, Any]) -> None:
             str(each["number"]),
             "closed" if each["closed"] else "open",
             f"{each['reports']:,}",
-            each["share"],
+            str(each["share"]),
             number(_fraction(threshold), 3) if threshold else "-",
             f"{each['campaign'][:16]}...",
         )
@@ -149,7 +162,7 @@ def _fraction(text: str) -> Any:
 def _bar(reports: int, most: int | None) -> str:
     if not most:
         return f"{reports:,} reports so far"
-    filled = int(_BAR * reports / most)
+    filled = max(0, min(_BAR, _BAR * reports // most))
     return f"[{'#' * filled}{'.' * (_BAR - filled)}] {reports:,} of {most:,} reports"
 
 
@@ -424,10 +437,7 @@ def status(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = Fals
     """Show how far a study is."""
     with OpenedStudy.at(from_environment(where)) as study:
         found = study.status()
-    if as_json:
-        show_json(found)
-    else:
-        show_status(found)
+        (show_json if as_json else show_status)(found)
 
 
 @collect.command()
@@ -436,15 +446,10 @@ def close(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = False
 
     By address, the operator's token is read from the environment variable PRDP_OPERATOR_TOKEN.
     """
-    with (
-        OpenedStudy.at(from_environment(where), os.environ.get(_OPERATOR)) as study,
-        waiting("adding the round up"),
-    ):
-        found = study.close()
-    if as_json:
-        show_json(found)
-    else:
-        show_status(found)
+    with OpenedStudy.at(from_environment(where), os.environ.get(_OPERATOR)) as study:
+        with waiting("adding the round up"):
+            found = study.close()
+        (show_json if as_json else show_status)(found)
 
 
 @collect.command()
@@ -452,9 +457,6 @@ def result(where: Annotated[str, _WHERE], as_json: Annotated[bool, _JSON] = Fals
     """Show the result of a study whose rounds are all closed."""
     with OpenedStudy.at(from_environment(where)) as study:
         found = study.result()
-    if found is None:
-        raise CollectorError("there is no result yet: a round is open, or still to be added up.")
-    if as_json:
-        show_json(found)
-    else:
-        show_result(found)
+        if found is None:
+            raise CollectorError("there is no result yet: a round is open, or still to be added up.")
+        (show_json if as_json else show_result)(found)

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
-from http.client import HTTPException
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, NoReturn, Self
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local.client.report import Report
+from prdp.safety.plain_text import printable
 
 _MAY_PASS = (408, 429, 500, 502, 503, 504)
 _MOST_BYTES = 1 << 25
 _MOST_CHARACTERS = 500
 _REDIRECTS = range(300, 400)
 _TIMEOUT = 30.0
+"""How many seconds the other end may be silent."""
+_WHOLE_TIMEOUT = 60.0
+"""How many seconds one attempt may take, from connecting to the answer's last byte."""
 _REPORT_TYPE = "application/vnd.prdp.report"
 
 
 def fetch_campaign(url: str) -> str:
     """Return the campaign of the open round, as JSON, for ``Client.report``."""
-    return asked(url, "/v1/campaign").decode()
+    try:
+        return asked(url, "/v1/campaign").decode()
+    except UnicodeDecodeError:
+        raise no_collector(url) from None
 
 
 def send(url: str, report: Report, ticket: str, *, tries: int = 8, pause: float = 0.25) -> bool:
@@ -48,14 +59,20 @@ def send(url: str, report: Report, ticket: str, *, tries: int = 8, pause: float 
             time.sleep(pause * 2 ** (attempt - 1))
         try:
             answer = asked(url, "/v1/reports", token=ticket, body=bytes(report), kind=_REPORT_TYPE)
-            return not _facts(answer)["again"]
+            return _is_new(url, answer)
         except Unserved as error:
             if not error.may_pass:
                 raise
             why = error
-        except KeyError:
-            why = Unserved(f"{url} does not answer as a collector.")
     raise why or CollectorError("a report is sent at least once: give tries=1 or more.")
+
+
+def _is_new(url: str, answer: bytes) -> bool:
+    """Read an acknowledgement; anything else is none."""
+    facts = _facts(answer)
+    if facts.get("counted") is not True or not isinstance(facts.get("again"), bool):
+        raise no_collector(url)
+    return not facts["again"]
 
 
 class Unserved(CollectorError):  # noqa: N818  (reads as what it is)
@@ -91,17 +108,97 @@ def asked(
         headers["authorization"] = f"Bearer {_checked_token(token)}"
     method = "GET" if body is None else "POST"
     request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
+    with _failures_told(url), _Clock() as clock:
+        try:
+            opener = build_opener(_NoRedirects, _Http(clock), _Https(clock))
+            with opener.open(request, timeout=_TIMEOUT) as answer:
+                said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
+        except HTTPError as error:
+            with error:
+                raise _refusal(url, error.code, bytes(error.read(_MOST_BYTES))) from None
+        if clock.cut or (told is not None and told != str(len(said))):
+            raise Unserved(f"{url} did not finish its answer.")
+        return said
+
+
+def asked_facts(
+    url: str, path: str, *, token: str | None = None, body: bytes | None = None
+) -> dict[str, Any]:
+    """Return the JSON object that a collector answers, with texts that a terminal can print."""
+    facts = _facts(asked(url, path, token=token, body=body))
+    if not facts:
+        raise no_collector(url)
+    found: dict[str, Any] = _harmless(facts)
+    return found
+
+
+@contextmanager
+def _failures_told(url: str) -> Iterator[None]:
+    """Say of an exchange that broke off what the system says of it."""
     try:
-        with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
-            said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
-            if told is not None and told != str(len(said)):
-                raise Unserved(f"{url} did not finish its answer.")
-            return said
-    except HTTPError as error:
-        raise _refusal(url, error) from None
+        yield
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        raise Unserved(f"{url} cannot be reached: {reason or type(reason).__name__}.") from None
+        said = printable(str(reason)[:_MOST_CHARACTERS]) or type(reason).__name__
+        raise Unserved(f"{url} cannot be reached: {said}.") from None
+
+
+class _Clock:
+    """Ends a connection that takes too long in all: a timeout of sockets starts anew with every byte."""
+
+    def __init__(self) -> None:
+        self.cut = False
+        self._sockets: list[socket.socket] = []
+        self._timer = threading.Timer(_WHOLE_TIMEOUT, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def watch(self, connected: socket.socket) -> None:
+        """Include a connection."""
+        self._sockets.append(connected)
+
+    def _cut(self) -> None:
+        self.cut = True
+        for connected in self._sockets:
+            with suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+
+
+def _watched(kind: type[HTTPConnection], clock: _Clock) -> type[HTTPConnection]:
+    """Return a kind of connection that a clock watches."""
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        def connect(self) -> None:
+            super().connect()
+            clock.watch(self.sock)
+
+    return Watched
+
+
+class _Http(HTTPHandler):
+    def __init__(self, clock: _Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        """Open a connection that the clock watches."""
+        return self.do_open(_watched(HTTPConnection, self._clock), req)
+
+
+class _Https(HTTPSHandler):
+    def __init__(self, clock: _Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        """Open a connection that the clock watches."""
+        return self.do_open(_watched(HTTPSConnection, self._clock), req)
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -111,18 +208,23 @@ class _NoRedirects(HTTPRedirectHandler):
         """Follow nothing."""
 
 
-def _refusal(url: str, error: HTTPError) -> Unserved:
-    """Return an HTTP error in words; the other end's own are cut."""
-    with error:
-        facts = _facts(error.read(_MOST_BYTES))
-    if error.code in _REDIRECTS:
+def no_collector(url: str) -> Unserved:
+    """Return the refusal of an answer that no collector gives."""
+    return Unserved(f"{url} does not answer as a collector.")
+
+
+def _refusal(url: str, status: int, body: bytes) -> Unserved:
+    """Return an HTTP error in words; the other end's own are cut, and can be printed."""
+    facts = _facts(body)
+    if status in _REDIRECTS:
         return Unserved(
             f"{url} redirects to another address, and nothing is sent there: the token is for {url} alone. "
             "If the collector has moved, its operator can tell you where to.",
             may_pass=False,
         )
-    code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))
-    return Unserved(f"{url} refused: {message[:_MOST_CHARACTERS]}", code, may_pass=error.code in _MAY_PASS)
+    code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {status}"))
+    said = printable(message[:_MOST_CHARACTERS])
+    return Unserved(f"{url} refused: {said}", code, may_pass=status in _MAY_PASS)
 
 
 def checked_url(url: str) -> str:
@@ -159,7 +261,24 @@ def _checked_token(token: str) -> str:
 
 def _facts(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
-    except ValueError:
+        found = json.loads(body, parse_constant=_refused)
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _refused(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
+
+
+def _harmless(given: Any) -> Any:
+    """Return what was read with every text printable; what is nested is no deeper than JSON was read."""
+    match given:
+        case str():
+            return printable(given)
+        case list():
+            return [_harmless(each) for each in given]
+        case dict():
+            return {printable(name): _harmless(each) for name, each in given.items()}
+        case _:
+            return given

@@ -1331,8 +1331,8 @@ const messageOf = (text) => {
 
 /** Read an acknowledgement; anything else is none. */
 function acknowledged(text) {
-  const { counted, again } = JSON.parse(text);
-  if (typeof counted !== "boolean" || typeof again !== "boolean") throw new Error("this is no acknowledgement.");
+  const { counted, again } = JSON.parse(text) ?? {};
+  if (counted !== true || typeof again !== "boolean") throw new Error("this is no acknowledgement.");
   return { counted, again };
 }
 
