@@ -6,20 +6,20 @@ Import ListNotations.
 Open Scope Q_scope.
 
 (** A unit: what the first look sees of it, all its parts added up, and its part in each group. *)
-Record owner := { whole_of : row; parts_of : list Z }.
+Record privacy_unit := { whole_of : row; parts_of : list Z }.
 Definition size (vs : list Z) : Z := fold_right (fun v s => (Z.abs v + s)%Z) 0%Z vs.
 Definition scaled (most : Z) (vs : list Z) (v : Z) : Z :=
   if (size vs <=? most)%Z then v else Z.quot (v * most) (size vs).
-Definition in_place (b : Q) (largest : Z) (g : nat) (u : owner) : Z :=
+Definition in_place (b : Q) (largest : Z) (g : nat) (u : privacy_unit) : Z :=
   scaled (Z.min (cap b (whole_of u)) largest) (parts_of u) (nth g (parts_of u) 0%Z).
-Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list owner) (j : nat) : law :=
+Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list privacy_unit) (j : nat) : law :=
   let b := nth j (points t) 1 in
   Noisy (totals (map (in_place b largest) (seq 0 groups)) D)
     (repeat (Qred (b / quantum P / (share P * answering t))) groups).
-Definition joint_rest (P : public) (largest : Z) (groups : nat) (D : list owner) (which : nat) : law :=
+Definition joint_rest (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) (which : nat) : law :=
   let t := nth which (tunings P) no_tuning in
   Then (Flip (penalties P t (map whole_of D))) Here (length (points t)) (joint_answer P t largest groups D).
-Definition joint_law (P : public) (largest : Z) (groups : nat) (D : list owner) : law :=
+Definition joint_law (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) : law :=
   Then (Noisy [total (mass P) (map whole_of D)] [Qred (1 / (share P * gate P * quantum P * inject_Z (lattice P)))])
     (FirstReaching (map (pair 0%nat) (least P))) (length (tunings P)) (joint_rest P largest groups D).
 

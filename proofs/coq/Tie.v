@@ -118,7 +118,7 @@ Definition agrees_started (s q choosing answering beyond : Q) (bs climbs : list 
   && Qle_bool (choosing + answering + beyond) 1 && forallb lt0 bs && negb (length bs =? 0)%nat && (0 <? l)%Z
   && forallb (Z.ltb 0) octaves && forallb (fun r => okb r && (0 <=? sign r * value r)%Z) D
   && formed L && same L (started_law s q choosing answering beyond bs climbs l octaves signed D).
-Definition agrees_joint (P : public) (largest : Z) (groups : nat) (D : list owner) (L : law) : bool :=
+Definition agrees_joint (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) (L : law) : bool :=
   sound_publicb P && (0 <=? largest)%Z && forallb (fun u => okb (whole_of u)) D
   && formed L && same L (joint_law P largest groups D).
 

@@ -234,7 +234,7 @@ def of_units_in_groups(random: Random, names: Names) -> str:
     empty, table = (in_groups(owners, MEASURE).refined(bits) for owners in ([], units))
     found = [in_groups([unit], MEASURE).refined(bits) for unit in units]
     rows = [
-        f"(Build_owner {_cell(one)} {integers(one.unclipped())})"
+        f"(Build_privacy_unit {_cell(one)} {integers(one.unclipped())})"
         for one in found
         if len(one.summary.cells.count)
     ]
