@@ -28,7 +28,7 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import MechanismContract
-from tests.exact import graphs, test_following, test_keys, test_truncate
+from tests.exact import graphs, test_following, test_kept_results, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
 MOST_PAIRS = 120
@@ -289,18 +289,41 @@ def _smooth() -> list[Source]:
     mechanism = Smooth(DomainFinder.over(graphs.LEVELS))
 
     def counts(pairs: Pairs) -> Noisy:
-        return mechanism.finder.law(pairs.summary(), mechanism.search)
+        return mechanism.finder.law(pairs.summary(), mechanism.split)
 
     mutants: Mapping[str, Callable[[], Iterable[Pair]]] = {
         "noise 15 % too small": lambda: neighbours.laws(
-            lambda pairs: _quieter(counts(pairs)), mechanism.search
+            lambda pairs: _quieter(counts(pairs)), mechanism.split
         )
     }
-    return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.search), mutants)]
+    return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.split), mutants)]
+
+
+def _kept_results() -> list[Source]:
+    """Return whole laws of paths, and two ways to keep the wrong records."""
+    neighbours = _graph_neighbours()
+    paths = test_kept_results.FORMS["paths"]
+
+    def laws(shape: Callable[..., Any], part: Callable[[Any], Law], share: Fraction) -> Iterable[Pair]:
+        return neighbours.laws(
+            lambda pairs: part(test_kept_results.MECHANISM.law(shape(paths, pairs), UNIT)), share
+        )
+
+    split = test_kept_results.SPLIT
+    mutants: Mapping[str, Callable[[], Iterable[Pair]]] = {
+        "edges below the domain": lambda: laws(
+            test_kept_results.all_edges, lambda law: law.laws[1], 1 - split
+        ),
+        "edges counted by use": lambda: laws(test_kept_results.named_only, lambda law: law.first, split),
+    }
+    return [
+        Source("kept_results.paths", lambda: laws(test_kept_results.used, lambda law: law, UNIT), mutants)
+    ]
 
 
 OTHERS: Mapping[str, Callable[[], list[Source]]] = {
     "following": _following,
+    "kept_results": _kept_results,
     "keys": _keys,
     "smooth": _smooth,
     "truncate": _truncate,
