@@ -197,7 +197,8 @@ def claim_table(results: Results) -> Iterator[str]:
 def local_table(results: Results) -> Iterator[str]:
     """Yield the errors of local counts, and the tails of the two that matter."""
     sets = ("Normal(50k)", "Bank", "SF", "CBP")
-    yield from _header("PrLDP count, relative error in %", sets)
+    runs = results["table_4", sets[0], DEFAULT].runs
+    yield from _header(f"PrLDP count, relative error in %, {runs} runs", sets)
     printed = local_figures()
     yield _line("**published**", (number(printed[data]) if data in printed else "–" for data in sets))
     for name in COUNTS:

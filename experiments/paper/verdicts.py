@@ -15,12 +15,12 @@ from experiments.problem import QUERIES
 from experiments.yardsticks import trimmed
 
 _CALLED = {
-    ("count", "personalised truncation with sampling"): "count: SOTA PDP",
-    ("count", "Algorithm 1"): "count: Algorithm 1",
-    ("sum", "personalised truncation"): "sum: SOTA PDP",
-    ("sum", "Algorithm 1"): "sum: extension",
-    ("sum", "Algorithm 2"): "sum: framework",
-    ("max", "Algorithm 2"): "max: framework",
+    ("count", "personalised truncation with sampling"): "count, SOTA PDP",
+    ("count", "Algorithm 1"): "count, Algorithm 1",
+    ("sum", "personalised truncation"): "sum, SOTA PDP",
+    ("sum", "Algorithm 1"): "sum, extension",
+    ("sum", "Algorithm 2"): "sum, framework",
+    ("max", "Algorithm 2"): "max, framework",
 }
 
 
@@ -50,10 +50,10 @@ class Verdict:
     def cell(self) -> str:
         """The verdict in a few words."""
         if self.here is None or self.band is None:
-            return f"{number(self.printed)}: no data"
+            return f"{number(self.printed)}\nno data"
         word = {"inside": "in band", "off": "off", "unknown": "not compared"}[self.mark]
         place = f"p {self.band.place:.3g}"
-        return f"{number(self.printed)} → {number(self.here)}; {word}, {place}"
+        return f"{number(self.printed)} → {number(self.here)}\n{word}, {place}"
 
 
 def verdicts(context: Context, results: pyarrow.Table) -> list[Verdict]:
@@ -93,14 +93,19 @@ def verdict_section(found: list[Verdict]) -> Section:
         here = [by_cell[question, method, data] for data in sets]
         rows.append(Row((called, *(v.cell for v in here)), "", ("", *(v.mark for v in here))))
     several = counts(found)
-    caption = (
-        f"Printed error → the same method here, in %. {several['inside']} of "
-        f"{several['inside'] + several['off']} comparable figures lie in the middle 95 % of means of 50 runs "
-        "(the paper's own protocol), p is the printed figure's percentile there; "
-        f"{several['unknown']} stand beside sets that are not the paper's own; "
-        f"{several['absent']} were not run"
+    inside, compared = several["inside"], several["inside"] + several["off"]
+    about = (
+        f"{inside} of {compared} comparable figures lie in the middle 95 % of trimmed means of 50 runs, the "
+        "paper's own protocol; p is the printed figure's percentile among them. "
+        f"{several['unknown']} stand beside sets that are not the paper's own, and {several['absent']} were "
+        "not run."
     )
-    return Section("Verdicts", "", (Table(caption, ("", *(_heading(data) for data in sets)), tuple(rows)),))
+    table = Table(
+        "Table 3: printed error → the same method here, in %",
+        ("", *(_heading(data) for data in sets)),
+        tuple(rows),
+    )
+    return Section("Verdicts", about, (table,))
 
 
 def _heading(data: str) -> str:

@@ -32,7 +32,7 @@ from prdp.testing import local_contract
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.local_contract import LocalContract
 from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise, on_edges, with_budget
-from tests.exact import graphs, test_following, test_keys, test_truncate
+from tests.exact import graphs, test_following, test_kept_results, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
 MOST_PAIRS = 120
@@ -365,6 +365,28 @@ def _smooth() -> list[Source]:
     return [Source("smooth.domain", lambda: neighbours.laws(counts, mechanism.split), mutants)]
 
 
+def _kept_results() -> list[Source]:
+    """Return whole laws of paths, and two ways to keep the wrong records."""
+    neighbours = _graph_neighbours()
+    paths = test_kept_results.FORMS["paths"]
+
+    def laws(shape: Callable[..., Any], part: Callable[[Any], Law], share: Fraction) -> Iterable[Pair]:
+        return neighbours.laws(
+            lambda pairs: part(test_kept_results.MECHANISM.law(shape(paths, pairs), UNIT)), share
+        )
+
+    split = test_kept_results.SPLIT
+    mutants: Mapping[str, Callable[[], Iterable[Pair]]] = {
+        "edges below the domain": lambda: laws(
+            test_kept_results.all_edges, lambda law: law.laws[1], 1 - split
+        ),
+        "edges counted by use": lambda: laws(test_kept_results.named_only, lambda law: law.first, split),
+    }
+    return [
+        Source("kept_results.paths", lambda: laws(test_kept_results.used, lambda law: law, UNIT), mutants)
+    ]
+
+
 # The local model: a report against the dummy's. A hash is of a field of five numbers, as in its exact test.
 
 LOCAL: Mapping[str, tuple[str, str]] = {
@@ -427,6 +449,7 @@ def _changed(budget: Callable[[Any], float], record: Any, to: float) -> Any:
 
 OTHERS: Mapping[str, Callable[[], list[Source]]] = {
     "following": _following,
+    "kept_results": _kept_results,
     "keys": _keys,
     "smooth": _smooth,
     "truncate": _truncate,

@@ -58,7 +58,7 @@ def test_a_set_without_data_is_said_to_have_none() -> None:
     found = verdicts(Context(None, 0, quick=False), pyarrow.Table.from_pylist(kept))
     assert counts(found)["absent"] == 12
     text = page("", "", [], {}, "", brief=True, first=verdict_section(found))
-    assert text.count("no data</td>") == 12
+    assert text.count("<br>no data</td>") == 12
     assert text.count("class=inside") == 12
 
 

@@ -12,6 +12,7 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 92rem;
   margin: 2rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.5rem; } h1 + section h2 { margin-top: 0; font-size: 1.15rem; }
+h1 + section p { max-width: none; font-size: .9rem; } h1 + section th { white-space: normal; }
 h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
 p { max-width: 52rem; } nav a, .files a { margin-right: 1rem; white-space: nowrap; }
 .wide { overflow-x: auto; }
@@ -95,10 +96,15 @@ def _rows(table: Table) -> Iterator[str]:
         kind = f' class="{row.kind}"' if row.kind else ""
         marks = row.marks or ("",) * len(row.cells)
         cells = (
-            f"<td{f' class={mark}' if mark else ''}>{escape(cell)}</td>"
+            f"<td{f' class={mark}' if mark else ''}>{_broken(cell)}</td>"
             for cell, mark in zip(row.cells, marks, strict=True)
         )
         yield f"<tr{kind}>{''.join(cells)}</tr>"
+
+
+def _broken(cell: str) -> str:
+    """Return a cell's text, with its line breaks."""
+    return escape(cell).replace("\n", "<br>")
 
 
 def _paragraphs(text: str) -> str:

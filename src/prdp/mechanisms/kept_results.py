@@ -56,7 +56,7 @@ class KeptResults:
     Why:
         The domain costs a · share · E(r). A record below it takes part in nothing more, nor do results that
         use it. For the others ``truncate`` runs as if each had the domain's least budget ε ≤ E(r), and costs
-        (1 - a) · share · ε. In full: proofs/framework.md.
+        (1 - a) · share · ε. In full: proofs/kept_results.md.
 
     Attributes:
         split: The part of the share that finds the domain.
