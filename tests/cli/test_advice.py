@@ -78,8 +78,8 @@ def test_a_statement_that_looks_like_advice_is_shown_as_it_was_asked(folder: Pat
 
 
 def test_a_policy_that_is_no_text_is_told_what_a_policy_is(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(LOANS.replace(f'"{LOANS_POLICY}"', "1"))
-    assert 'Write SQL in quotes: "1", or' in refused("check")
+    (folder / "prdp.toml").write_text(LOANS.replace(f'"{LOANS_POLICY}"', "[1]"))
+    assert 'Write a number, or SQL in quotes: "100 / greatest' in refused("check")
 
 
 def test_check_tells_of_keys_that_no_column_has_or_that_do_not_fit_it(folder: Path) -> None:

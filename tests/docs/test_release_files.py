@@ -40,7 +40,7 @@ def test_every_public_name_is_in_the_reference() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/reference").glob("*.md"))
     shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
     shown |= {name.rpartition(".")[0] for name in shown if ".testing." in name}  # a module of that name
-    modules = {"adapters", "errors", "local", "methods", "testing", "share_for"}
+    modules = {"adapters", "errors", "local", "methods", "testing", "share_for", "simulate"}
     raised = {
         name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)
     }

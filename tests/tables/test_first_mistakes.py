@@ -25,7 +25,7 @@ def sales(**options: Any) -> Table:
     [
         (lambda: sales(protect=["ward", "week"]), "Write protect='customer_id'"),
         (lambda: prdp.open(SALES, policy="1", bounds={"price": (0, float("inf"))}), "pair of finite numbers"),
-        (lambda: sales().group_by(LISTED, keys=["ER"]), "without a list around the columns"),
+        (lambda: sales().group_by("week", LISTED, keys=["ER"]), "without a list around the columns"),
         (
             lambda: sales().group_by("ward", "week", keys=["ER"]),
             "keys={'ward': [...], 'week': [...]}",

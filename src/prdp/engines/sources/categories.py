@@ -24,8 +24,8 @@ def categories_of(source: object, column: str) -> list[object]:
     listed = getattr(kind, "categories", None)
     if listed is None or (package == "polars" and type(kind).__name__ != "Enum"):
         raise InvalidRequest(
-            "keys='categories' needs a column whose type lists its values, a categorical of pandas or an Enum "
-            f"of Polars, and {column!r} is none. List the keys: keys=['clerk', 'chef']."
+            "keys='categories' needs a column whose type lists its values, a categorical of pandas or an "
+            f"Enum of Polars, and {column!r} is none. List the keys: keys=['clerk', 'chef']."
         )
     return list(listed.to_list() if hasattr(listed, "to_list") else listed)
 
