@@ -15,7 +15,7 @@ from experiments.joins.email_graph import found, graph, greedy_floor
 from prdp.cells.edges import Pairs
 from prdp.graphs.results import CutStars
 from prdp.mechanisms.smooth import two_paths
-from prdp.mechanisms.truncate import ladder_points
+from prdp.mechanisms.truncate import candidate_points
 from prdp.testing.truth import raw_cells
 
 
@@ -27,7 +27,7 @@ def oracle(pairs: Pairs, share: Fraction) -> tuple[float, float]:
     """
     stars, true = CutStars.of(pairs, 2), two_paths(pairs)
     best = (float("inf"), 0.0)
-    for point in ladder_points(stars, 1):
+    for point in candidate_points(stars, 1):
         cut = true - stars.value(point) / stars.steps
         noise = float(point / stars.steps / pairs.levels.quantum / share)
         best = min(best, (cut + noise, cut))

@@ -37,7 +37,7 @@ _UNSAFE = ("type-in-type", "unsafe (co)fixpoints", "positivity is assumed")
 
 _THEOREM = re.compile(r"^(?:Theorem|Corollary) (\w+)", re.MULTILINE)
 _AXIOM = re.compile(r"^(\S+)(?:\s*:|$)", re.MULTILINE)
-_ORDER = ("clip", "choice", "units", "rank", "framework", "started", "additive", "following", "partition")
+_ORDER = ("clip", "choice", "units", "rank", "framework", "warm_clip", "additive", "following", "partition")
 """The largest files, which are begun first."""
 
 
@@ -108,13 +108,13 @@ def recheck() -> float:
     """
     started = time.monotonic()
     names = [f"Prdp.{name}" for name in project_files()]
-    said = _run("coqchk", "-o", "-R", ".", "Prdp", *names, errors=True).split("CONTEXT SUMMARY")[-1]
-    axioms = re.search(r"\* Axioms:\n(.*?)\n\s*\* ", said, re.DOTALL)
+    stated = _run("coqchk", "-o", "-R", ".", "Prdp", *names, errors=True).split("CONTEXT SUMMARY")[-1]
+    axioms = re.search(r"\* Axioms:\n(.*?)\n\s*\* ", stated, re.DOTALL)
     found = (
         {".".join(name.split(".")[-2:]) for name in axioms[1].split()} if axioms else {"none that is read"}
     )
-    if not found <= set(AXIOMS) or said.count("<none>") != len(_UNSAFE):
-        raise Failed(f"coqchk finds that more is assumed than may be:\n{said}")
+    if not found <= set(AXIOMS) or stated.count("<none>") != len(_UNSAFE):
+        raise Failed(f"coqchk finds that more is assumed than may be:\n{stated}")
     return time.monotonic() - started
 
 
@@ -125,10 +125,12 @@ def assumptions() -> dict[str, tuple[str, ...]]:
         proofs = ", ".join(f"@{file}.{name}" for _, name in every)
         asked.append((file, f"Definition of_{file} := ({proofs}).\nPrint Assumptions of_{file}.\n"))
     files = " ".join(project_files())
-    said = _compiled("Assumptions", f"From Prdp Require Import {files}.\n{''.join(ask for _, ask in asked)}")
-    blocks = re.split(r"^(?=Axioms:|Closed under)", said, flags=re.MULTILINE)[1:]
+    stated = _compiled(
+        "Assumptions", f"From Prdp Require Import {files}.\n{''.join(ask for _, ask in asked)}"
+    )
+    blocks = re.split(r"^(?=Axioms:|Closed under)", stated, flags=re.MULTILINE)[1:]
     if len(blocks) != len(asked):
-        raise Failed(f"{len(asked)} files, and assumptions of {len(blocks)}:\n{said}")
+        raise Failed(f"{len(asked)} files, and assumptions of {len(blocks)}:\n{stated}")
     return {file: _axioms(block) for (file, _), block in zip(asked, blocks, strict=True)}
 
 

@@ -20,12 +20,12 @@ from prdp.cells.edges import Pairs
 from prdp.local.client.campaign import Campaign
 from prdp.local.client.client import laws_for
 from prdp.local.protocols import randomisers
-from prdp.mechanisms._threshold import Points, RecordLadder, Tuning, evidence
+from prdp.mechanisms._threshold import Points, RecordCandidates, Tuning, evidence
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.keys import KeyFinder
 from prdp.mechanisms.partition import DomainFinder
 from prdp.mechanisms.smooth import Smooth
-from prdp.mechanisms.truncate import CutLadder
+from prdp.mechanisms.truncate import CutCandidates
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
 from prdp.testing import local_contract
@@ -35,7 +35,7 @@ from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_nois
 from tests.exact import graphs, test_following, test_kept_results, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
-MOST_PAIRS = 120
+MAX_PAIRS = 120
 """Of one law, share and part: all tables of no record, and of the larger ones so many, evenly spread."""
 
 _OCTAVE, _CROWD = 8, 64
@@ -116,10 +116,10 @@ TESTS: Mapping[str, Sequence[str]] = {
     "naive": ("naive",),
     "partition": ("partition",),
     "rank": ("rank",),
-    "started": ("started",),
-    "started_rank": ("started_rank",),
+    "warm_clip": ("warm_clip",),
+    "warm_rank": ("warm_rank",),
     "tiers": ("tiers",),
-    "units": ("owners",),
+    "units": ("units",),
 }
 """The exact tests of each mechanism that are contracts; ``units`` are those with many rows."""
 
@@ -177,7 +177,7 @@ def _neighbours(contract: MechanismContract) -> Neighbours:
     records, promised = contract.records, [Fraction(contract.budget(record)) for record in contract.records]
     places = range(len(records))
     tables: list[tuple[int, ...]] = [()]
-    for size in range(1, contract.most_records):
+    for size in range(1, contract.max_records):
         tables += [(*table, place) for table in tables if len(table) == size - 1 for place in places]
     found = [(table, tuple(sorted((*table, place))), promised[place]) for table in tables for place in places]
     unique = list(dict.fromkeys((tuple(sorted(one)), other, may) for one, other, may in found))
@@ -215,7 +215,7 @@ def _on_edges(contract: MechanismContract, stride: int) -> Callable[[str], Neigh
 def _spread(pairs: Sequence[tuple[Any, Any, Fraction]], first: int) -> list[tuple[Any, Any, Fraction]]:
     """Return the first pairs, and of the others as many as are wanted, evenly spread."""
     more = pairs[first:]
-    step = -(-len(more) // MOST_PAIRS) or 1
+    step = -(-len(more) // MAX_PAIRS) or 1
     return [*pairs[:first], *more[::step]]
 
 
@@ -238,7 +238,7 @@ def _following() -> list[Source]:
                 second = follower(summary, test_following.FOLLOWER, point)
                 return Noisy(first.values + second.values, first.noises + second.noises)
 
-            return test_following.FINDER.law(RecordLadder(summary), test_following.LEADER, after)
+            return test_following.FINDER.law(RecordCandidates(summary), test_following.LEADER, after)
 
         return law
 
@@ -286,8 +286,8 @@ def _truncate() -> list[Source]:
         )
 
     def choice(form: str, pairs: Pairs) -> Law:
-        ladder = CutLadder(test_truncate.FORMS[form](pairs), UNIT)
-        return test_truncate.FINDER.drawn(ladder, UNIT, test_truncate.TUNING)
+        candidates = CutCandidates(test_truncate.FORMS[form](pairs), UNIT)
+        return test_truncate.FINDER.drawn(candidates, UNIT, test_truncate.TUNING)
 
     def parts() -> Iterator[Pair]:
         yield from neighbours.laws(total, test_truncate.ANSWER_PART)
@@ -295,10 +295,10 @@ def _truncate() -> list[Source]:
             yield from neighbours.laws(partial(choice, form), test_truncate.CHOICE_PART)
 
     def by_clipped_mass(pairs: Pairs) -> Law:
-        ladder = CutLadder(test_truncate.FORMS["paths"](pairs), UNIT)
-        weight = evidence(ladder, UNIT, test_truncate.TUNING) * graphs.LEVELS.quantum
+        candidates = CutCandidates(test_truncate.FORMS["paths"](pairs), UNIT)
+        weight = evidence(candidates, UNIT, test_truncate.TUNING) * graphs.LEVELS.quantum
         masses = test_truncate.clipped_masses(pairs, 2, 1)
-        return test_truncate.FINDER.choice(masses, weight, test_truncate.TUNING, ladder.heights(2))
+        return test_truncate.FINDER.choice(masses, weight, test_truncate.TUNING, candidates.heights(2))
 
     def whole(form: str) -> Callable[[], Iterable[Pair]]:
         return lambda: neighbours.laws(lambda pairs: test_truncate.truncated(form)(pairs, UNIT), UNIT)

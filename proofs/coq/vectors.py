@@ -20,10 +20,10 @@ import numpy as np
 import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
 from prdp.cells.summary import Cell, CellColumns, CellKey, Ratios, Summary
-from prdp.cells.units import Caps, OwnerGroups
+from prdp.cells.units import Caps, UnitGroups
 from prdp.mechanisms import started
 from prdp.mechanisms._axis import steps_between
-from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordLadder, Tuning
+from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordCandidates, Tuning
 from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import BothReaching, Clip
@@ -31,15 +31,15 @@ from prdp.mechanisms.following import Following
 from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import PaperPartition
-from prdp.mechanisms.started import StartedClip
 from prdp.mechanisms.tiers import Tiers
+from prdp.mechanisms.warm_clip import WarmClip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Shaped
 from prdp.release.bias import OCTAVES
 from proofs.coq import coq_terms
 from proofs.coq.coq_terms import Names, integer, integers, rational, rationals, sequence
-from tests.exact.owners_universe import OWNERS, in_groups
 from tests.exact.test_tiers import spans
+from tests.exact.units_universe import UNITS, in_groups
 from tests.exact.universe import LEVELS, MEASURE
 
 SEED = 20261118
@@ -101,7 +101,7 @@ def public(empty: Summary, finder: PointFinder, share: Fraction) -> str:
     """Return the public facts of a clipped total: all from the table without records."""
     quantum = empty.levels.quantum
     tunings = [_tuning(empty, tuning, share * quantum) for _, tuning in finder.tunings]
-    least = finder.reached(RecordLadder(empty), share)
+    least = finder.reached(RecordCandidates(empty), share)
     facts = (rational(share), rational(quantum), rational(finder.gate), f"{finder.lattice(quantum, share)}%Z")
     return f"(Build_public {' '.join(facts)} {integers(least)} {sequence(tunings)})"
 
@@ -213,7 +213,7 @@ def from_a_known_point(random: Random, names: Names) -> str:
     """Return the claim for a total that starts from a known point, of one sign or of both."""
     table, signed = made_up(random), random.choice((False, True))
     at = Fraction(random.randrange(1, 400), random.randrange(1, 9))
-    mechanism = StartedClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
+    mechanism = WarmClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
     points = Points.spanning(table.empty, started._STRIDE)
     parts = rationals((mechanism.choice, mechanism.answer, mechanism.beyond))[1:-1].replace(";", "")
     facts = (
@@ -229,9 +229,9 @@ def from_a_known_point(random: Random, names: Names) -> str:
 
 def of_units_in_groups(random: Random, names: Names) -> str:
     """Return the claim for units in two groups; cells and parts of each are found of it alone."""
-    units = random.choices(OWNERS, k=random.randrange(4))
+    units = random.choices(UNITS, k=random.randrange(4))
     share, bits = random.choice(SHARES), 4
-    empty, table = (in_groups(owners, MEASURE).refined(bits) for owners in ([], units))
+    empty, table = (in_groups(unit, MEASURE).refined(bits) for unit in ([], units))
     found = [in_groups([unit], MEASURE).refined(bits) for unit in units]
     rows = [
         f"(Build_privacy_unit {_cell(one)} {integers(one.unclipped())})"
@@ -243,7 +243,7 @@ def of_units_in_groups(random: Random, names: Names) -> str:
     return f"agrees_joint {facts} {sequence(rows)} {law}"
 
 
-def _cell(unit: OwnerGroups) -> str:
+def _cell(unit: UnitGroups) -> str:
     (cell,) = unit.summary.cells
     record = (cell.key.quanta, cell.key.low, cell.key.high, cell.key.sign, cell.total)
     return "(Build_row {} {} {} {} {})%Z".format(*map(integer, record))
@@ -262,7 +262,7 @@ CLAIMS: Mapping[str, Callable[[Random, Names], str]] = {
     "partition": by_domains,
     "additive": of_a_shape,
     "choice": of_the_farthest,
-    "started": from_a_known_point,
+    "warm_clip": from_a_known_point,
     "joint": of_units_in_groups,
 }
 
@@ -281,12 +281,12 @@ def _noise_of_the_whole_share() -> AbstractContextManager[Any]:
 
 
 def _half_of_the_masses() -> AbstractContextManager[Any]:
-    right = RecordLadder.masses
+    right = RecordCandidates.masses
 
-    def wrong(self: RecordLadder, stride: int, lattice: int) -> tuple[int, ...]:
+    def wrong(self: RecordCandidates, stride: int, lattice: int) -> tuple[int, ...]:
         return tuple(mass // 2 for mass in right(self, stride, lattice))
 
-    return patch.object(RecordLadder, "masses", wrong)
+    return patch.object(RecordCandidates, "masses", wrong)
 
 
 def _fence_not_paid_for() -> AbstractContextManager[Any]:
@@ -307,8 +307,8 @@ def _not_clipped() -> AbstractContextManager[Any]:
 def _gate_of_all_records() -> AbstractContextManager[Any]:
     right = PointFinder.measured
 
-    def wrong(self: PointFinder, ladders: Any, share: Fraction) -> Noisy:
-        law = right(self, ladders, share)
+    def wrong(self: PointFinder, candidate_lists: Any, share: Fraction) -> Noisy:
+        law = right(self, candidate_lists, share)
         return Noisy((sum(law.values),) * len(law.values), law.noises)
 
     return patch.object(PointFinder, "measured", wrong)
@@ -345,8 +345,8 @@ def _caps_of_twice_the_budget() -> AbstractContextManager[Any]:
 def _twice_the_caps() -> AbstractContextManager[Any]:
     right = Joint.caps
 
-    def wrong(owners: OwnerGroups, tuning: Tuning, place: int) -> Caps:
-        caps = right(owners, tuning, place)
+    def wrong(unit: UnitGroups, tuning: Tuning, place: int) -> Caps:
+        caps = right(unit, tuning, place)
         return replace(caps, by_level=tuple(2 * cap for cap in caps.by_level))
 
     return patch.object(Joint, "caps", staticmethod(wrong))
@@ -407,10 +407,10 @@ MUTANTS: Mapping[str, Mapping[str, Callable[[], AbstractContextManager[Any]]]] =
         "masses up to a place": _masses_up_to_a_place,
         "records counted for their budgets": _records_for_budgets,
     },
-    "started": {
+    "warm_clip": {
         "clipped by lower ends": _clipped_by_lower_ends,
         "half of the masses": _half_of_the_masses,
-        "noise of half the scale": partial(_noise_of_half_the_scale, StartedClip),
+        "noise of half the scale": partial(_noise_of_half_the_scale, WarmClip),
     },
     "joint": {
         "half of the masses": _half_of_the_masses,

@@ -137,7 +137,7 @@ class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is
     >>> try:
     ...     accounts.count(share="3/2")
     ... except prdp.InvalidRequest:
-    ...     print(accounts.ledger.left)
+    ...     print(accounts.ledger.remaining)
     1
     """
 
@@ -241,43 +241,43 @@ def shown_part(part: Fraction) -> str:
     return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
 
 
-def offer(left: Fraction) -> tuple[Part, ...]:
+def offer(remaining: Fraction) -> tuple[Part, ...]:
     """Return what may still be asked for, in words.
 
     >>> from fractions import Fraction
     >>> offer(Fraction(0))
     ('Nothing is left to spend.',)
     """
-    share = offered_share(left)
+    share = offered_share(remaining)
     return ("Ask for ", Argument("share", share), " or less.") if share else ("Nothing is left to spend.",)
 
 
-def offered_share(left: Fraction) -> str:
+def offered_share(remaining: Fraction) -> str:
     """Return the largest share that may be asked for of what is left; empty if there is none.
 
     >>> from fractions import Fraction
     >>> offered_share(Fraction(1, 4)), offered_share(Fraction(0))
     ('1/4', '')
     """
-    parts = int(left * _FINEST)  # rounded down to what may be asked for
+    parts = int(remaining * _FINEST)  # rounded down to what may be asked for
     if not parts:
         return ""
-    return str(left) if left.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
+    return str(remaining) if remaining.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
 
 
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     """The ledger, or a client's own account, has less left than a question asks for.
 
     >>> from fractions import Fraction
-    >>> print(BudgetExhausted(asked=Fraction(1, 2), left=Fraction(1, 4)))
+    >>> print(BudgetExhausted(asked=Fraction(1, 2), remaining=Fraction(1, 4)))
     this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
     """
 
-    def __init__(self, asked: Fraction, left: Fraction, *message: Part) -> None:
+    def __init__(self, asked: Fraction, remaining: Fraction, *message: Part) -> None:
         self.asked = asked
-        self.left = left
-        asks = f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
-        super().__init__(*(message or (asks, *offer(left))))
+        self.remaining = remaining
+        asks = f"the query asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
+        super().__init__(*(message or (asks, *offer(remaining))))
 
 
 class LedgerError(PrdpError):

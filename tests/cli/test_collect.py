@@ -90,7 +90,7 @@ def test_neither_a_store_nor_a_list_of_tickets_is_replaced(tmp_path: Path) -> No
     assert tickets.read_text(encoding="ascii") == "mine"
 
 
-def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) -> None:
+def test_categories_bins_and_quantiles_are_distinguished_by_bounds(tmp_path: Path) -> None:
     for number, (more, reads) in enumerate(
         [
             (["--ask", "frequencies", "--column", "job", "--values", "a, b"], ["job", "visits"]),
@@ -100,7 +100,7 @@ def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) 
             ),
             (["--ask", "quantiles", "--column", "pay", "--values", "0,1e3,1e6"], ["pay", "visits"]),
             (
-                ["--ask", "mean", "--column", "pay", "--bounds", "pay=0:1e6", "--grain", "1/100"],
+                ["--ask", "mean", "--column", "pay", "--bounds", "pay=0:1e6", "--round-to", "1/100"],
                 ["pay", "visits"],
             ),
         ]
@@ -110,7 +110,7 @@ def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) 
         assert json.loads(quickly("collect", "status", str(store), "--json").stdout)["reads"] == reads
 
 
-def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_store_that_is_not_there_is_stated(tmp_path: Path) -> None:
     for command in ("serve", "status", "close", "result"):
         ran = by_itself("collect", command, str(tmp_path / "nothing"))
         assert ran.returncode == 2
@@ -148,9 +148,9 @@ class Other(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(said: object) -> Iterator[str]:
+def answering(stated: object) -> Iterator[str]:
     """Serve some JSON, or bytes."""
-    body = said if isinstance(said, bytes) else json.dumps(said).encode()
+    body = stated if isinstance(stated, bytes) else json.dumps(stated).encode()
     with HTTPServer(("127.0.0.1", 0), type("Answering", (Other,), {"body": body})) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.005,))
         thread.start()
@@ -188,11 +188,11 @@ def test_whatever_another_server_answers_is_refused_or_shown_harmlessly(
     asked = [("status", each) for each in changed(STUDY, value)] + [
         ("result", each) for each in changed(RESULT, value)
     ]
-    for command, said in [*asked, ("close", value), ("result", value), ("status", {})]:
-        with answering(said) as url:
+    for command, stated in [*asked, ("close", value), ("result", value), ("status", {})]:
+        with answering(stated) as url:
             ran = piped("collect", command, url)
-        assert ran.returncode in {0, 2}, said
-        assert all(letter.isprintable() or letter == "\n" for letter in ran.stdout + ran.stderr), said
+        assert ran.returncode in {0, 2}, stated
+        assert all(letter.isprintable() or letter == "\n" for letter in ran.stdout + ran.stderr), stated
         assert len(ran.stdout) < 10**5
 
 

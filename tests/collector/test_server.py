@@ -227,9 +227,9 @@ def test_a_body_of_two_lengths_or_another_encoding_is_refused(server: Server, ti
             b"\r\n\r\n", b"\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         both.sendall(start + b"0\r\n\r\nGET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
-        said = heard(both)
-        assert said.startswith(b"HTTP/1.1 400")
-        assert said.count(b"HTTP/1.1") == 1
+        stated = heard(both)
+        assert stated.startswith(b"HTTP/1.1 400")
+        assert stated.count(b"HTTP/1.1") == 1
     named = {"authorization": f"Bearer {tickets[0]}"}
     packed = server.ask(
         "/v1/reports", bytes(report), content_type=REPORT_TYPE, content_encoding="gzip", **named
@@ -250,9 +250,9 @@ def head(length: int, ticket: str) -> bytes:
 def test_a_body_that_never_ends_is_given_up(server: Server, tickets: list[str]) -> None:
     with server.raw() as slow:
         slow.sendall(head(1000, tickets[0]) + b"prdp")
-        said = heard(slow)
-        assert said.startswith(b"HTTP/1.1 408")
-        assert b"too_slow" in said
+        stated = heard(slow)
+        assert stated.startswith(b"HTTP/1.1 408")
+        assert b"too_slow" in stated
 
 
 @pytest.mark.parametrize("path", ["reports", "batches", "operator/tickets", "operator/close", "elsewhere"])
@@ -271,15 +271,16 @@ def test_a_body_of_any_length_is_not_kept_in_memory(server: Server, path: str) -
 
 
 def test_the_operator_s_request_is_short_in_time_and_json(server: Server, made: tuple[Server, Begun]) -> None:
-    said = {"authorization": f"Bearer {made[1].operator_token}"}
+    stated = {"authorization": f"Bearer {made[1].operator_token}"}
     path = "/v1/operator/tickets"
     assert (
-        server.ask(path, b" " * 10_000 + b'{"count": 1}', content_type=JSON_TYPE, **said).code == "too_large"
+        server.ask(path, b" " * 10_000 + b'{"count": 1}', content_type=JSON_TYPE, **stated).code
+        == "too_large"
     )
-    assert server.ask(path, b'{"count": 1}', content_type="text/plain", **said).code == "wrong_type"
+    assert server.ask(path, b'{"count": 1}', content_type="text/plain", **stated).code == "wrong_type"
     with server.raw() as slow:
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {JSON_TYPE}\r\ncontent-length: 12\r\n"
-        slow.sendall(f"{head}authorization: {said['authorization']}\r\n\r\n{{".encode())
+        slow.sendall(f"{head}authorization: {stated['authorization']}\r\n\r\n{{".encode())
         assert b"too_slow" in heard(slow)
 
 
@@ -328,7 +329,7 @@ def test_every_response_tells_the_browser_to_ask_nobody_else(server: Server) -> 
         assert not {"server", "date", "set-cookie"} & headers.keys()
 
 
-def test_one_address_that_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:
+def test_one_address_that_asks_too_often_is_reported_to_wait(tmp_path: Path) -> None:
     begun(tmp_path / "study", count_plan())
     with Server(tmp_path / "study", "--rate", "0.001") as server:
         answers = [server.ask("/v1/health") for _ in range(3)]
@@ -337,7 +338,7 @@ def test_one_address_that_asks_too_often_is_told_to_wait(tmp_path: Path) -> None
         assert answers[1].headers["retry-after"] == "1"
 
 
-def test_a_front_says_whom_a_request_is_from_if_it_is_believed(tmp_path: Path) -> None:
+def test_a_front_says_which_records_a_request_is_from_if_it_is_believed(tmp_path: Path) -> None:
     begun(tmp_path / "study", count_plan())
     with Server(tmp_path / "study", "--rate", "0.001", "--front", "127.0.0.1") as server:
         places = ("192.0.2.1", "192.0.2.1", "192.0.2.2")
@@ -403,6 +404,6 @@ def test_a_round_is_closed_from_outside_while_it_is_served(tmp_path: Path) -> No
         assert server.send(reports_for(server.campaign(), [1])[0], known.tickets[1]).status == 201
 
 
-def test_a_store_that_cannot_be_used_is_said_before_anything_is_served(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_used_is_stated_before_anything_is_served(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no collector's store"):
         Server(tmp_path / "nothing").start()

@@ -39,9 +39,9 @@ def installed(folder: Path, name: str, version: str) -> None:
 
 def test_an_old_polars_is_named_with_what_to_run(tmp_path: Path) -> None:
     installed(tmp_path, "polars", "1.36.0")
-    said = opened(tmp_path)
-    assert "UntestedVersion: polars 1.36.0 is installed, and prdp is tested with" in said
-    assert "pip install 'polars>=" in said
+    stated = opened(tmp_path)
+    assert "UntestedVersion: polars 1.36.0 is installed, and prdp is tested with" in stated
+    assert "pip install 'polars>=" in stated
 
 
 def test_what_is_tested_is_used_without_a_word(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_all_48_cells_have_a_verdict(tmp_path: Path) -> None:
     assert counts(verdicts(with_files(tmp_path), results(2.0)))["off"] == 24
 
 
-def test_a_set_without_data_is_said_to_have_none() -> None:
+def test_a_set_without_data_is_stated_to_have_none() -> None:
     table = results(1.0)
     kept = [row for row in table.to_pylist() if row["set"] not in ("Bank", "SF")]
     found = verdicts(Context(None, 0, quick=False), pyarrow.Table.from_pylist(kept))
@@ -113,7 +113,7 @@ def lab(colour: str) -> Floats:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-def test_the_lines_of_a_figure_can_be_told_apart() -> None:
+def test_the_lines_of_a_figure_can_be_distinguished() -> None:
     looks = LOOKS[: len(METHODS)]
     assert len(looks) == len(METHODS)
     assert len({look[1:] for look in looks}) == len(looks)

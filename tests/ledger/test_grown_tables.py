@@ -38,10 +38,10 @@ def opened(frame: Any, folder: Path, **options: Any) -> prdp.Table:
 def test_what_no_budget_depends_on_may_change(changed: pd.DataFrame, tmp_path: Path) -> None:
     first = opened(PEOPLE, tmp_path).sum("age", share="1/4")
     later = opened(changed, tmp_path)
-    assert later.left == Fraction(3, 4)
+    assert later.remaining == Fraction(3, 4)
     assert later.sum("age", share="1/4") == first  # the same question, answered for nothing
     later.count(share="1/4")
-    assert opened(PEOPLE, tmp_path).left == Fraction(1, 2)
+    assert opened(PEOPLE, tmp_path).remaining == Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_no_budget_depends_on_may_change(changed: pd.DataFrame, tmp_path: P
         (PEOPLE.astype({"pay": "str"}), {}, "schema of pay: DOUBLE -> VARCHAR"),
         (PEOPLE, {"policy": prdp.Policy("50 / age", at_most=2)}, "policy: "),
         (PEOPLE, {"bounds": {"age": (10, 100)}}, "bounds of age: 20 to 100 -> 10 to 100"),
-        (PEOPLE, {"protect": "job"}, "protect: none -> job"),
+        (PEOPLE, {"privacy_unit": "job"}, "protect: none -> job"),
     ],
 )
 def test_what_decides_budgets_is_refused_and_the_safe_way_comes_first(
@@ -60,9 +60,11 @@ def test_what_decides_budgets_is_refused_and_the_safe_way_comes_first(
     opened(PEOPLE, tmp_path)
     with pytest.raises(LedgerError) as refused:
         opened(changed, tmp_path, **options)
-    said = str(refused.value)
-    assert names in said
-    assert said.index("Open the table as it was") < said.index(names) < said.index("Only a new data set")
+    stated = str(refused.value)
+    assert names in stated
+    assert (
+        stated.index("Open the table as it was") < stated.index(names) < stated.index("Only a new data set")
+    )
 
 
 def test_a_column_that_the_policy_reads_is_not_missing(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_a_column_that_the_policy_reads_is_not_missing(tmp_path: Path) -> None:
 
 
 def test_a_fixed_column_is_not_missing(tmp_path: Path) -> None:
-    opened(PEOPLE, tmp_path, fixed=["job"]).where("job = 'chef'").count(share="1/4")
+    opened(PEOPLE, tmp_path, immutable=["job"]).filter("job = 'chef'").count(share="1/4")
     with pytest.raises(LedgerError, match="fixed: job -> none"):
         opened(PEOPLE.drop(columns="job"), tmp_path)
 
@@ -83,4 +85,4 @@ def test_a_new_column_is_asked_about_for_a_charge(tmp_path: Path) -> None:
     opened(PEOPLE, tmp_path).count(share="1/4")
     later = opened(PEOPLE.assign(rent=[3, 4, 5]), tmp_path, bounds={"age": (20, 100), "rent": (0, 9)})
     later.sum("rent", share="1/4")
-    assert opened(PEOPLE, tmp_path).left == Fraction(1, 2)
+    assert opened(PEOPLE, tmp_path).remaining == Fraction(1, 2)

@@ -38,18 +38,18 @@ def test_asked_again_an_answer_says_when_it_was_recorded(ask: Any, durable: bool
     first = ask(table)
     assert first.recorded_at == ""
     assert "recorded" not in str(first)
-    left = table.left
+    remaining = table.remaining
     again = ask(people(ledger) if durable else table)
     assert before <= datetime.fromisoformat(again.recorded_at) <= datetime.now(UTC)
     assert f"(recorded {again.recorded_at[:10]})" in str(again)
-    assert table.left == left
+    assert table.remaining == remaining
     assert again == first or str(again).replace(f" (recorded {again.recorded_at[:10]})", "") == str(first)
 
 
 def test_a_new_draw_is_not_marked(tmp_path: Path) -> None:
     table = people(tmp_path / "people.ledger")
     table.count(share="1/8")
-    assert table.count(share="1/8", fresh=True).recorded_at == ""
+    assert table.count(share="1/8", redraw=True).recorded_at == ""
 
 
 def test_exports_say_it_too() -> None:

@@ -146,10 +146,10 @@ def test_every_truth_within_the_parts_is_within_the_whole(made: Any, data: Any) 
 
 def test_it_is_marked_as_computed_and_free() -> None:
     table = prdp.open({"age": np.arange(900) % 90}, policy=20, bounds={"age": (0, 120)})
-    old, everybody = table.where("age >= 60").count(share="1/8"), table.count(share="1/8")
-    left = table.left
+    old, everybody = table.filter("age >= 60").count(share="1/8"), table.count(share="1/8")
+    left = table.remaining
     part = old / everybody
-    assert table.left == left
+    assert table.remaining == left
     assert part.value == pytest.approx(1 / 3, abs=0.05)
     assert part.low < part.value < part.high
     assert (part.share, part.method) == (0, "computed")
@@ -168,10 +168,10 @@ def test_brackets_say_what_belongs_together() -> None:
     assert ((A + B) / 2).question == "(count of a + count of b) / 2"
 
 
-def test_what_is_said_of_parts_is_said_of_the_whole() -> None:
+def test_what_is_stated_of_parts_is_stated_of_the_whole() -> None:
     assert "clipped records" in str(A + blind(90))
     assert (A + noisy(3, simulated=True)).simulated
-    assert (A - noisy(401)).flag == "mostly noise"
+    assert (A - noisy(401)).flag == "low precision"
     assert (A.selected(40) + B).among == 40
     assert "simultaneous over 40 groups" in str(A.selected(40) + B)
     low, high = (A.selected(40) + B).interval()
@@ -190,9 +190,9 @@ def test_answers_of_a_statement_are_combined_too() -> None:
 
 def test_as_many_intervals_hold_the_truth_as_they_say() -> None:
     """Coverage with drawn noise, of a difference and of a ratio, at a level where misses are seen."""
-    table = prdp.open({"age": np.arange(4000) % 100}, policy=1, bounds={"age": (0, 120)}, stand_in=True)
+    table = prdp.open({"age": np.arange(4000) % 100}, policy=1, bounds={"age": (0, 120)}, synthetic=True)
     old, young = (
-        prdp.testing.simulate(table.where(text), prdp.count(), share="1/4", runs=400, seed=seed)
+        prdp.testing.simulate(table.filter(text), prdp.count(), share="1/4", runs=400, seed=seed)
         for seed, text in enumerate(("age >= 70", "age < 70"))
     )
     for truth, computed in (

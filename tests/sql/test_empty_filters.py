@@ -42,7 +42,7 @@ def people(tmp_path: Path) -> prdp.Table:
     return table
 
 
-@pytest.mark.parametrize("condition", EMPTY)
+@pytest.mark.parametrize("excludes", EMPTY)
 def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.Table, condition: str) -> None:
     answers = people.sql(
         "SELECT COUNT(*), COUNT(age), SUM(age), COUNT(DISTINCT job), AVG(age), MIN(age), MAX(age), "
@@ -51,11 +51,11 @@ def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.T
     )
     assert answers.values == [(0, 0, 0, 0, None, None, None, None, None, None)]
     assert answers.share == 0
-    assert people.left == 1
+    assert people.remaining == 1
     assert "nothing was read or charged" in str(answers)
 
 
-@pytest.mark.parametrize("condition", POSSIBLE)
+@pytest.mark.parametrize("excludes", POSSIBLE)
 def test_a_filter_that_a_record_may_satisfy_is_read(people: prdp.Table, condition: str) -> None:
     with pytest.raises(prdp.PrdpError):
         people.sql(f"SELECT COUNT(*) FROM people WHERE {condition}", share="1/4")
@@ -76,12 +76,12 @@ def test_listed_keys_have_their_rows_and_others_are_not_searched(people: prdp.Ta
     text = "SELECT job, COUNT(*) AS n, AVG(age) FROM people WHERE age > 200 GROUP BY job ORDER BY job"
     listed = people.sql(text, share="1/4", keys={"job": ["clerk", "chef"]})
     assert listed.values == [("chef", 0, None), ("clerk", 0, None)]
-    assert people.left == 1
+    assert people.remaining == 1
 
 
 def test_a_dry_run_says_that_it_costs_nothing(people: prdp.Table) -> None:
-    said = people.explain_sql("SELECT AVG(age) FROM people WHERE age > 200", share="1/4")
-    assert said == "costs    nothing: no record within the public bounds satisfies the filter"
+    stated = people.explain_sql("SELECT AVG(age) FROM people WHERE age > 200", share="1/4")
+    assert stated == "costs    nothing: no record within the public bounds satisfies the filter"
 
 
 def test_what_cannot_be_asked_is_refused_all_the_same(people: prdp.Table) -> None:
@@ -91,19 +91,19 @@ def test_what_cannot_be_asked_is_refused_all_the_same(people: prdp.Table) -> Non
         people.sql("SELECT COUNT(*) FROM people WHERE 1 = 2", share=2)
 
 
-def test_a_mean_over_owners_says_whom_it_counts() -> None:
+def test_a_mean_over_units_says_which_records_it_counts() -> None:
     rows = {"id": [1, 1, 2, 3], "spent": [5, 6, None, 7]}
     table = prdp.open(
-        pa.table(rows), policy="1", protect="id", most_rows=2, bounds={"spent": (0, 10)}, name="t"
+        pa.table(rows), policy="1", privacy_unit="id", max_rows=2, bounds={"spent": (0, 10)}, name="t"
     )  # fmt: skip
     text = "SELECT AVG(s) FROM (SELECT SUM(spent) AS s FROM t GROUP BY id) AS each"
-    said = "id whose values are all NULL count, with a sum of 0"
-    assert said in str(table.sql(text, share="1/4"))
-    assert table.left == Fraction(3, 4)
+    stated = "id whose values are all NULL count, with a sum of 0"
+    assert stated in str(table.sql(text, share="1/4"))
+    assert table.remaining == Fraction(3, 4)
     empty = table.sql(text.replace("FROM t", "FROM t WHERE spent > 20"), share="1/4")
     assert empty.values == [(None,)]
-    assert table.left == Fraction(3, 4)
-    assert said in str(empty)
+    assert table.remaining == Fraction(3, 4)
+    assert stated in str(empty)
 
 
 NOTHING = "there may be no such values"
@@ -112,11 +112,11 @@ NOTHING = "there may be no such values"
 @pytest.fixture
 def chefs() -> prdp.Table:
     columns = {"age": [20 + k % 60 for k in range(4000)], "job": ["chef"] * 4000}
-    return prdp.open(pa.table(columns), policy="100", bounds={"age": (0, 120)}, name="people", stand_in=True)
+    return prdp.open(pa.table(columns), policy="100", bounds={"age": (0, 120)}, name="people", synthetic=True)
 
 
 @pytest.mark.parametrize("item", ["AVG(age)", "STDDEV(age)", "AVG(age) + 1", "2 * VAR_POP(age)"])
-def test_whoever_prints_an_average_of_nothing_is_told_that_there_may_be_nothing(
+def test_whoever_prints_an_average_of_nothing_is_warned_that_there_may_be_nothing(
     chefs: prdp.Table, item: str
 ) -> None:
     texts = [f"SELECT {item} AS x, COUNT(*) AS n FROM people WHERE job = '{job}'" for job in ("cook", "chef")]
@@ -126,7 +126,7 @@ def test_whoever_prints_an_average_of_nothing_is_told_that_there_may_be_nothing(
     assert NOTHING not in str(everybody)
 
 
-def test_of_several_rows_it_is_said_of_some(chefs: prdp.Table) -> None:
+def test_of_several_rows_it_is_stated_of_some(chefs: prdp.Table) -> None:
     text = "SELECT job, AVG(age) AS x FROM people GROUP BY job"
     answers = chefs.sql(text, share="1/2", keys={"job": ["chef", "cook"]})
     assert f"of some rows, {NOTHING}" in str(answers)
@@ -142,6 +142,6 @@ def test_a_table_of_groups_says_it_too_and_which_column_it_is(chefs: prdp.Table,
     )
     name = both.asked[1]
     assert f"of some rows, {NOTHING}, and then no such answer: the noise does not tell ({name})" in str(both)
-    assert NOTHING in both["cook"][1].condition
-    assert NOTHING not in both["chef"][1].condition
+    assert NOTHING in both["cook"][1].excludes
+    assert NOTHING not in both["chef"][1].excludes
     assert NOTHING not in str(there)

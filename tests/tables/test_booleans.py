@@ -35,7 +35,7 @@ def true(table: prdp.Table, query: Any) -> Fraction:
     return value
 
 
-@pytest.mark.parametrize("options", [{}, {"protect": "who"}, {"engine": "polars"}])
+@pytest.mark.parametrize("options", [{}, {"privacy_unit": "who"}, {"engine": "polars"}])
 @pytest.mark.parametrize("text", ["active", "CAST(active AS INTEGER)", "CAST(active AS DOUBLE)"])
 def test_sums_and_means_of_truth_values(options: dict[str, Any], text: str) -> None:
     table = people(**options)
@@ -48,7 +48,7 @@ def test_the_bounds_are_0_and_1_also_through_a_cast() -> None:
     for text in ("active", "CAST(active AS INTEGER)", "CAST(active AS BIGINT)", "CAST(age > 30 AS INTEGER)"):
         (plan,) = people().plan(prdp.sum(text), share="1").queries
         assert plan.measure is not None
-        assert (plan.measure.low, plan.measure.high, plan.measure.grain) == (0, 1, Fraction(1))
+        assert (plan.measure.low, plan.measure.high, plan.measure.round_to) == (0, 1, Fraction(1))
     wide = "CAST(CAST(age AS VARCHAR) AS INTEGER)"
     (plan,) = people().plan(prdp.sum(wide), share="1").queries
     assert plan.measure is not None
@@ -87,4 +87,4 @@ def test_the_same_question_however_it_is_written() -> None:
     table = people()
     first = table.sum("active", share="1/4")
     assert table.sum("CAST(active AS INTEGER)", share="1/4").value == first.value
-    assert table.left == Fraction(3, 4)
+    assert table.remaining == Fraction(3, 4)

@@ -51,4 +51,4 @@ def test_what_no_type_lists_is_refused(frame: Any) -> None:
     table = prdp.open(frame, policy=1, name="staff")
     with pytest.raises(InvalidRequest, match=r"List the keys: keys=\['clerk', 'chef'\]"):
         table.group_by("job", keys="categories")
-    assert table.left == 1
+    assert table.remaining == 1

@@ -28,7 +28,7 @@ COUNT = "SELECT COUNT(*) AS n, AVG(age) AS a FROM people"
 
 
 def people(**options: Any) -> prdp.Table:
-    chosen: dict[str, Any] = {"policy": 1, "bounds": {"age": (0, 120)}, "stand_in": True} | options
+    chosen: dict[str, Any] = {"policy": 1, "bounds": {"age": (0, 120)}, "synthetic": True} | options
     return prdp.open({"age": AGES, "job": np.array(["chef", "clerk"] * 1500)}, name="people", **chosen)
 
 
@@ -104,15 +104,15 @@ def test_a_law_takes_the_place_of_records() -> None:
 
 
 def test_real_records_are_refused() -> None:
-    real = people(stand_in=False)
+    real = people(synthetic=False)
     asks: list[Callable[[], object]] = [
         lambda: prdp.preview(COUNT, like=real, runs=2),
         lambda: prdp.compare(COUNT, policies={"same": 1}, like=real, runs=2),
     ]
     for ask in asks:
-        with pytest.raises(InvalidRequest, match="stand_in=True"):
+        with pytest.raises(InvalidRequest, match="synthetic=True"):
             ask()
-    assert real.left == 1
+    assert real.remaining == 1
     with pytest.raises(InvalidRequest, match="policies by name"):
         prdp.compare(COUNT, policies={}, like=people(), runs=2)
     with pytest.raises(InvalidRequest, match="runs=0"):
@@ -127,7 +127,7 @@ def test_simulate_is_at_hand() -> None:
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_ledger_is_a_frame(durable: bool, tmp_path: Path) -> None:
     kept: dict[str, Any] = {"ledger": tmp_path / "p.ledger", "must_exist": False} if durable else {}
-    table = people(stand_in=False, **kept)
+    table = people(synthetic=False, **kept)
     ledger: Any = table.ledger
     assert ledger.to_pandas().empty
     count = table.count(share="1/4")
@@ -140,7 +140,7 @@ def test_a_ledger_is_a_frame(durable: bool, tmp_path: Path) -> None:
 
 def test_a_table_draws_its_policy_and_its_account() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    table = people(stand_in=False, policy=prdp.Policy("90 / greatest(age, 9)"))
+    table = people(synthetic=False, policy=prdp.Policy("90 / greatest(age, 9)"))
     assert table.plot_policy().get_xlabel() == "age"
     assert table.plot_policy("age").get_xlabel() == "age"
     table.count(share="1/4")

@@ -62,7 +62,7 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
     assert [str(key) for (key,) in found.keys][:2] == ["[0, 10)", "[10, 20)"]
     assert [str(key) for (key,) in found.keys][-1] == "[90, 100]"
     assert found.releases == table.histogram("age", edges=range(0, 101, 10), share="1/4").releases
-    assert table.left == Fraction(3, 4)
+    assert table.remaining == Fraction(3, 4)
     computed = table.histogram("age / 3", bins=2, share="1/4")
     ends = [(float(key.low), float(key.high)) for (key,) in computed.keys if isinstance(key, Bin)]
     assert np.array(ends) == pytest.approx(np.array([(0, 50 / 3), (50 / 3, 100 / 3)]))
@@ -71,7 +71,7 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "says"),
+    ("stated", "says"),
     [
         ({}, "needs bins: write edges="),
         ({"bins": 3, "edges": [0, 1]}, "needs bins: write edges="),
@@ -82,11 +82,11 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
         ({"column": "size", "bins": 3}, r"histogram\('size'\) needs the column's public bounds"),
     ],
 )
-def test_bins_that_do_not_follow_are_asked_for(said: dict[str, Any], says: str) -> None:
+def test_bins_that_do_not_follow_are_asked_for(stated: dict[str, Any], says: str) -> None:
     table = prdp.open({"age": np.arange(9), "size": np.arange(9)}, policy=1, bounds={"age": (0, 9)})
     with pytest.raises(InvalidRequest, match=says):
-        table.histogram(**{"column": "age"} | said, share="1/4")
-    assert table.left == 1
+        table.histogram(**{"column": "age"} | stated, share="1/4")
+    assert table.remaining == 1
 
 
 def test_value_counts_finds_values_and_counts_them_for_one_share() -> None:
@@ -94,9 +94,9 @@ def test_value_counts_finds_values_and_counts_them_for_one_share() -> None:
     found = table.value_counts("job", share="1/2", pattern="[a-z]{3,6}")
     assert {key for (key,) in found.keys} >= {"chef", "clerk", "judge"}
     assert found["judge"].value == pytest.approx(N / 3, rel=0.1)
-    assert table.left == Fraction(1, 2)
+    assert table.remaining == Fraction(1, 2)
     assert table.value_counts("job", share="1/2", pattern="[a-z]{3,6}").releases == found.releases
-    assert table.left == Fraction(1, 2)
+    assert table.remaining == Fraction(1, 2)
 
 
 def test_value_counts_of_public_values_uses_the_whole_share_to_count() -> None:
@@ -132,13 +132,13 @@ def test_value_counts_of_nothing_found_is_an_empty_table() -> None:
 )
 def test_a_date_is_compared_with_a_text_as_in_sql(text: str, dated: str) -> None:
     table = staff()
-    with_text, with_date = table.where(text).condition, table.where(dated).condition
+    with_text, with_date = table.filter(text).condition, table.filter(dated).condition
     assert with_text is not None
     assert with_date is not None
     assert canonical(with_text) == canonical(with_date)
-    answer = table.where(text).count(share="1/8")
-    assert table.where(dated).count(share="1/8") == answer
-    assert table.left == Fraction(7, 8)
+    answer = table.filter(text).count(share="1/8")
+    assert table.filter(dated).count(share="1/8") == answer
+    assert table.remaining == Fraction(7, 8)
 
 
 @pytest.mark.parametrize(
@@ -146,4 +146,4 @@ def test_a_date_is_compared_with_a_text_as_in_sql(text: str, dated: str) -> None
 )
 def test_a_text_that_says_no_date_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError, match="cannot be compared"):
-        staff().where(text)
+        staff().filter(text)

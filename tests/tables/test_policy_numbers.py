@@ -23,8 +23,10 @@ def test_every_way_to_write_one_budget_is_the_same_policy(policy: Any) -> None:
 def test_a_ledger_knows_the_policy_however_it_was_written(tmp_path: Path) -> None:
     kept: dict[str, Any] = {"ledger": tmp_path / "a.ledger", "name": "ages"}
     prdp.open(AGES, policy="1", must_exist=False, **kept).count(share="1/4")
-    assert prdp.open(AGES, policy=1, must_exist=True, **kept).left == Fraction(3, 4)
-    assert prdp.open(AGES, policy=prdp.Policy.constant(1), must_exist=True, **kept).left == Fraction(3, 4)
+    assert prdp.open(AGES, policy=1, must_exist=True, **kept).remaining == Fraction(3, 4)
+    assert prdp.open(AGES, policy=prdp.Policy.constant(1), must_exist=True, **kept).remaining == Fraction(
+        3, 4
+    )
 
 
 def test_a_project_file_takes_a_number_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

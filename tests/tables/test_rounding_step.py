@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
-from prdp.declare.columns import MOST_STEPS, default_step
+from prdp.declare.columns import MAX_STEPS, default_step
 from prdp.errors import InvalidRequest
 from prdp.testing.truth import truths
 
@@ -53,9 +53,9 @@ def test_every_query_about_floats_is_answered_without_a_declared_step(query: Any
 
 @pytest.mark.parametrize("query", [prdp.sum("x"), prdp.mean("x"), prdp.sum("sqrt(x)")], ids=str)
 def test_rows_of_a_privacy_unit_add_up_by_groups_too(query: Any) -> None:
-    table = opened(10**12, protect="who")
+    table = opened(10**12, privacy_unit="who")
     assert table.group_by("job", keys=[0, 1]).agg(query, share="1/4").releases
-    far = opened(10**12, protect="who", most_rows=2**39)
+    far = opened(10**12, privacy_unit="who", max_rows=2**39)
     assert far.group_by("job", keys=[0, 1]).agg(query, share="1/4").releases
 
 
@@ -78,14 +78,14 @@ def test_bounds_hold_so_many_default_steps_and_no_more(
     step = default_step(exact, low, low + width, rows)
     largest = max(abs(low), abs(low + width))
     if step is None:
-        assert largest > 10**18 * min(MOST_STEPS, 2**62 // rows)
+        assert largest > 10**18 * min(MAX_STEPS, 2**62 // rows)
         return
-    assert largest <= step * MOST_STEPS
+    assert largest <= step * MAX_STEPS
     assert largest * rows <= step * 2**62
     finer = step / 10
     assert (
         step in (exact, Fraction(1, 10**18), Fraction(1))
-        or largest > finer * MOST_STEPS
+        or largest > finer * MAX_STEPS
         or largest * rows > finer * (2**62 - rows)
     )
 
@@ -95,23 +95,23 @@ def test_decimals_keep_their_scale_unless_the_bounds_hold_too_many_steps_of_it()
     fine = pyarrow.table({"x": pyarrow.array([Decimal("1.25")] * 9, pyarrow.decimal128(38, 18))})
     ends: dict[str, Any] = {"x": (0, 10**6)}
     one = prdp.Policy.constant(1)
-    assert measure(prdp.open(cents, policy=one, bounds=ends), prdp.sum("x")).grain == Fraction(1, 100)
-    assert measure(prdp.open(fine, policy=one, bounds=ends), prdp.sum("x")).grain == Fraction(1, 10**8)
+    assert measure(prdp.open(cents, policy=one, bounds=ends), prdp.sum("x")).round_to == Fraction(1, 100)
+    assert measure(prdp.open(fine, policy=one, bounds=ends), prdp.sum("x")).round_to == Fraction(1, 10**8)
     assert prdp.open(fine, policy=one, bounds=ends).std("x", share="1/2").value >= 0
 
 
 def test_a_declared_step_is_taken_as_it_is() -> None:
-    cents = opened(grain={"x": "0.01"})
-    assert measure(cents, prdp.sum("x")).grain == Fraction(1, 100)
-    assert measure(cents, prdp.sum("x", grain="1/8")).grain == Fraction(1, 8)
-    assert measure(opened(), prdp.sum("x", grain="1/8")).grain == Fraction(1, 8)
-    with pytest.raises(InvalidRequest, match="larger grain"):
-        opened(10**12, grain={"x": "1e-6"}).sum("x", share="1/2")
+    cents = opened(round_to={"x": "0.01"})
+    assert measure(cents, prdp.sum("x")).round_to == Fraction(1, 100)
+    assert measure(cents, prdp.sum("x", round_to="1/8")).round_to == Fraction(1, 8)
+    assert measure(opened(), prdp.sum("x", round_to="1/8")).round_to == Fraction(1, 8)
+    with pytest.raises(InvalidRequest, match="larger rounding step"):
+        opened(10**12, round_to={"x": "1e-6"}).sum("x", share="1/2")
 
 
 def test_the_step_depends_on_no_record() -> None:
     other = prdp.open({"x": np.array([1e-9])}, policy=prdp.Policy.constant(20), bounds={"x": (0, 10**6)})
-    assert measure(other, prdp.sum("x")).grain == measure(opened(), prdp.sum("x")).grain
+    assert measure(other, prdp.sum("x")).round_to == measure(opened(), prdp.sum("x")).round_to
 
 
 def test_declaring_a_step_later_asks_another_question(tmp_path: Any) -> None:
@@ -121,9 +121,9 @@ def test_declaring_a_step_later_asks_another_question(tmp_path: Any) -> None:
     first = prdp.open(frame, **one)
     answer = first.sum("x", share="1/4")
     assert first.sum("x", share="1/4") == answer
-    later = prdp.open(frame, grain={"x": "0.01"}, **one)
+    later = prdp.open(frame, round_to={"x": "0.01"}, **one)
     later.sum("x", share="1/4")
-    assert later.left == Fraction(1, 2)
+    assert later.remaining == Fraction(1, 2)
 
 
 def test_sql_needs_no_step_either() -> None:

@@ -18,7 +18,6 @@ from prdp.expressions.interval_rules import EMPTY, UNBOUNDED, Interval, call
 from prdp.expressions.intervals import DAYS, LIMITS, column_limit, may_be_number, outcome
 from prdp.expressions.nodes import (
     OPPOSITE,
-    Among,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -28,6 +27,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Negate,
@@ -241,7 +241,7 @@ def _truth(condition: Node, boxes: Boxes, number: int) -> tuple[Marks, Marks]:  
             filled = left.filled & right.filled
             true, false = (_can_hold(op, left, right) for op in (condition.op, OPPOSITE[condition.op]))
             return filled & true, filled & false
-        case Among() if len(condition.numbers) == len(condition.items):
+        case InList() if len(condition.numbers) == len(condition.items):
             operand = _values(condition.operand, boxes, number)
             listed = condition.numbers
             true = np.logical_or.reduce([(operand.low <= one) & (one <= operand.high) for one in listed])
@@ -286,7 +286,7 @@ def _narrowed(condition: Node, boxes: Boxes, number: int, *, holds: bool) -> tup
             return {**boxes, column.name: Intervals.all(EMPTY, number)}, everywhere
         case Compare():
             return _narrowed_by_comparison(condition, boxes, number, holds=holds)
-        case Among(operand=Column() as column) if holds and condition.numbers:
+        case InList(operand=Column() as column) if holds and condition.numbers:
             inside = Interval(min(condition.numbers), max(condition.numbers))
             return _met(boxes, column.name, Intervals.all(inside, number), number)
     return boxes, everywhere

@@ -11,8 +11,8 @@ from prdp.errors import Argument, Blank, BudgetExhausted, InvalidRequest, PrdpEr
 from prdp.projects.fields import bare_or_quoted, written
 
 _OPTIONS = {
-    "bounds": "--bounds", "grain": "--grain", "types": "--type", "keys": "--keys", "share": "--share",
-    "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "protect": "--owner",
+    "bounds": "--bounds", "round_to": "--round-to", "types": "--type", "keys": "--keys", "share": "--share",
+    "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "privacy_unit": "--privacy-unit",
 }  # fmt: skip
 _OF_QUESTIONS = ("share", "shares")
 """Arguments of a question, which no project file has."""
@@ -28,7 +28,7 @@ def at_the_command_line(command: Callable[..., None]) -> Callable[..., None]:
             command(**given)
         except PrdpError as error:
             spell = in_options if given.get("table") or given.get("source") else in_toml
-            all_spent = isinstance(error, BudgetExhausted) and not offered_share(error.left)
+            all_spent = isinstance(error, BudgetExhausted) and not offered_share(error.remaining)
             raise InvalidRequest(error.spelled(spell) + _STILL_FREE * all_spent) from None
 
     return run
@@ -55,7 +55,7 @@ def in_toml(argument: Argument) -> str:
         return f"{listed} in [tables.NAME.keys] of prdp.toml"
     more = ", ..." if argument.more else ""
     spelled = f"{{ {listed}{more} }}" if columns else _toml(value)
-    return f"{'owner' if name == 'protect' else name} = {spelled} in prdp.toml"
+    return f"{'privacy_unit' if name == 'privacy_unit' else name} = {spelled} in prdp.toml"
 
 
 def in_options(argument: Argument) -> str:

@@ -55,20 +55,20 @@ def check(
         return
     opened = project(file)
     write(f"{opened.file.path}")
-    wrong = [name for name in opened if not _told(opened, name, like)]
+    wrong = [name for name in opened if not _report(opened, name, like)]
     if wrong:
         raise typer.Exit(2)
 
 
-def _told(opened: Project, name: str, like: str | None) -> bool:
+def _report(opened: Project, name: str, like: str | None) -> bool:
     """Print what is found about one table, and say whether all of it is in order."""
     lines = grid(("", "", ""), left=(0, 1, 2), wraps=(2,))
     fine = True
 
-    def note(what: str, said: str, mark: str = OK) -> None:
+    def note(what: str, text: str, mark: str = OK) -> None:
         nonlocal fine
         fine = fine and mark != WRONG
-        lines.add_row(mark, what, plain(said) if "\n" not in said else said)
+        lines.add_row(mark, what, plain(text) if "\n" not in text else text)
 
     try:
         facts = opened.facts(name)
@@ -76,15 +76,15 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
         note("table", error.spelled(in_toml), WRONG)
         show("", plain(name), lines)
         return False
-    for what, said, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
-        note(what, said, mark)
+    for what, text, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
+        note(what, text, mark)
     try:
         note("account", _account(opened, name))
     except PrdpError as error:
         note("account", str(error), WRONG)
     if like is not None:
         for what, count in sample_counts(opened, name, like):
-            note("in the stand-in", f"{count:,} {what}", LOOK if what == LEFT_OUT and count else OK)
+            note("in the synthetic table", f"{count:,} {what}", LOOK if what == LEFT_OUT and count else OK)
     show("", plain(name), lines)
     return fine
 
@@ -97,8 +97,8 @@ def _facts(facts: Facts) -> Iterator[Line]:
     if parted := parted_otherwise(list(facts.schema)):
         yield "columns", parted, LOOK
     yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
-    if said := warned(policy):
-        yield "policy", said, LOOK
+    if text := warned(policy):
+        yield "policy", text, LOOK
 
 
 def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
@@ -110,8 +110,8 @@ def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
         first = "" if found else _first(keys)
         if column.lower() in columns:
             refused = None if found else opened.refused_keys(name, column, keys)
-            said = refused.spelled(in_toml) if refused else listed + first
-            yield f"keys of {column}", said, WRONG if refused else OK
+            text = refused.spelled(in_toml) if refused else listed + first
+            yield f"keys of {column}", text, WRONG if refused else OK
         elif near := get_close_matches(column.lower(), columns, n=1):
             yield f"keys of {column}", f"{listed}; did you mean {columns[near[0]]}?", LOOK
         else:
@@ -138,8 +138,8 @@ def _searched(facts: Facts, column: str, keys: object) -> str:
 
 def _without_budget(facts: Facts) -> Iterator[Line]:
     """Yield which records a policy gives no budget."""
-    joined = facts.owners is not None and facts.owners.join is not None
-    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, owners=facts.owners)
+    joined = facts.unit is not None and facts.unit.join is not None
+    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, unit=facts.unit)
     if left_out:
         yield "policy", "; ".join(filter(None, (left_out, remedy(facts.policy)))), LOOK
 
@@ -150,4 +150,4 @@ def _account(opened: Project, name: str) -> str:
     shown = place.name if isinstance(place, Path) else shown_place(place)
     if not opened.is_begun(name):
         return f"{shown} will be begun by the first question"
-    return f"{shown}: {shown_part(opened[name].ledger.left)} of every budget is left"
+    return f"{shown}: {shown_part(opened[name].ledger.remaining)} of every budget is left"

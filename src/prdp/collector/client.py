@@ -19,8 +19,8 @@ from prdp.local.client.report import Report
 from prdp.safety.plain_text import printable
 
 _MAY_PASS = (408, 429, 500, 502, 503, 504)
-_MOST_BYTES = 1 << 25
-_MOST_CHARACTERS = 500
+_MAX_BYTES = 1 << 25
+_MAX_CHARACTERS = 500
 _REDIRECTS = range(300, 400)
 _TIMEOUT = 30.0
 """How many seconds the other end may be silent."""
@@ -112,13 +112,13 @@ def asked(
         try:
             opener = build_opener(_NoRedirects, _Http(clock), _Https(clock))
             with opener.open(request, timeout=_TIMEOUT) as answer:
-                said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
+                body, length = bytes(answer.read(_MAX_BYTES)), answer.headers.get("content-length")
         except HTTPError as error:
             with error:
-                raise _refusal(url, error.code, bytes(error.read(_MOST_BYTES))) from None
-        if clock.cut or (told is not None and told != str(len(said))):
+                raise _refusal(url, error.code, bytes(error.read(_MAX_BYTES))) from None
+        if clock.cut or (length is not None and length != str(len(body))):
             raise Unserved(f"{url} did not finish its answer.")
-        return said
+        return body
 
 
 def asked_facts(
@@ -139,8 +139,8 @@ def _failures_told(url: str) -> Iterator[None]:
         yield
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        said = printable(str(reason)[:_MOST_CHARACTERS]) or type(reason).__name__
-        raise Unserved(f"{url} cannot be reached: {said}.") from None
+        body = printable(str(reason)[:_MAX_CHARACTERS]) or type(reason).__name__
+        raise Unserved(f"{url} cannot be reached: {body}.") from None
 
 
 class _Clock:
@@ -223,8 +223,8 @@ def _refusal(url: str, status: int, body: bytes) -> Unserved:
             may_pass=False,
         )
     code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {status}"))
-    said = printable(message[:_MOST_CHARACTERS])
-    return Unserved(f"{url} refused: {said}", code, may_pass=status in _MAY_PASS)
+    body = printable(message[:_MAX_CHARACTERS])
+    return Unserved(f"{url} refused: {body}", code, may_pass=status in _MAY_PASS)
 
 
 def checked_url(url: str) -> str:

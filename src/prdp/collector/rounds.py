@@ -151,7 +151,7 @@ def status_of(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-MOST_TICKETS = 1_000_000
+MAX_TICKETS = 1_000_000
 _AT_ONCE = 10_000
 
 
@@ -196,8 +196,8 @@ def give_out(store: SqlStore, count: int) -> list[str]:
 
 
 def _check_number(tickets: int) -> None:
-    if not 0 <= tickets <= MOST_TICKETS:
-        raise InvalidRequest(f"{tickets:,} tickets cannot be given out at once: 0 to {MOST_TICKETS:,}.")
+    if not 0 <= tickets <= MAX_TICKETS:
+        raise InvalidRequest(f"{tickets:,} tickets cannot be given out at once: 0 to {MAX_TICKETS:,}.")
 
 
 def _opened(campaign: Campaign, plan: StudyPlan, now: int) -> StoredRound:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import Argument, ExpressionError, InvalidRequest
 from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import evaluate
@@ -30,13 +30,13 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.nodes import Number as NumberNode
 from prdp.expressions.parse import parse
-from prdp.schema import Bounds, ColumnType, Grains, Kind, Schema
+from prdp.schema import Bounds, ColumnType, Kind, Rounding, Schema
 
 Number = Exact
 """A bound, or an edge of bins, as it may be written."""
 
-LARGEST_GRAIN = 10**18
-"""A grain is a fraction of whole numbers up to this."""
+LARGEST_STEP = 10**18
+"""A rounding step is a fraction of whole numbers up to this."""
 
 
 _DICTS = {
@@ -57,7 +57,7 @@ def refuse_unless_mappings(**options: object) -> None:
     for name, option in options.items():
         if option is not None and not isinstance(option, Mapping):
             by, such = _DICTS.get(name, ("column", "'balance': ..."))
-            raise InvalidRequest(f"{name}={told(option)} is no dict by {by}. Write {name}={{{such}}}.")
+            raise InvalidRequest(f"{name}={short_repr(option)} is no dict by {by}. Write {name}={{{such}}}.")
 
 
 def known_column(column: str, schema: Schema, what: str) -> str:
@@ -103,63 +103,66 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     endless = any(isinstance(end, float) and not math.isfinite(end) for end in ends)
     if len(ends) != 2 or isinstance(pair, str) or endless:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers, such as (0, 10**12)."
         )
     low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
-            f"Write ({told(pair[1])}, {told(pair[0])})."
+            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. "
+            f"Write ({short_repr(pair[1])}, {short_repr(pair[0])})."
         )
     return low, high
 
 
-def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
-    """Return the public grain of number columns, exactly.
+def read_rounding(given: Mapping[str, Exact], schema: Schema) -> Rounding:
+    """Return the public rounding step of number columns, exactly.
 
     >>> from prdp.schema import ColumnType
-    >>> read_grains({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
+    >>> read_rounding({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
     {'price': Fraction(1, 100)}
     """
-    grains = {}
+    rounding = {}
     for name, written in given.items():
-        grain = exact(written, f"grain[{name!r}]")
-        if grain <= 0:
+        round_to = exact(written, f"round_to[{name!r}]")
+        if round_to <= 0:
             raise InvalidRequest(
-                f"grain[{name!r}] = {told(written)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+                f"round_to[{name!r}] = {short_repr(written)} is not a rounding step: it is more than 0 "
+                "(1e-18 to 1e18)."
             )
-        if max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+        if max(round_to.numerator, round_to.denominator) > LARGEST_STEP:
             raise InvalidRequest(
-                f"grain[{name!r}] = {told(written)} is not a grain: it is a fraction of two whole numbers of "
+                f"round_to[{name!r}] = {short_repr(written)} is not a rounding step: it is a fraction of "
+                "two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
             )
-        known = known_column(name, schema, "grain")
+        known = known_column(name, schema, "round_to")
         if schema[known].kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"grain[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+                f"round_to[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
             )
-        grains[known] = grain
-    return grains
+        rounding[known] = round_to
+    return rounding
 
 
-def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which owner a row belongs to; None where a row is one.
+def read_privacy_unit(column: str | None, schema: Schema) -> str | None:
+    """Return the column whose value says which unit a row belongs to; None where a row is one.
 
     >>> from prdp.schema import ColumnType
-    >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})
+    >>> read_privacy_unit("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})
     'Customer_ID'
     """
     if column is None:
         return None
     if not isinstance(column, str):
         raise InvalidRequest(
-            f"protect={told(column)} is not the name of one column. Write protect='customer_id': the "
+            f"privacy_unit={short_repr(column)} is not the name of one column. Write "
+            "privacy_unit='customer_id': the "
             "column that says whose a row is."
         )
-    known = known_column(column, schema, "protect")
+    known = known_column(column, schema, "privacy_unit")
     if schema[known].kind is Kind.OTHER:
         raise InvalidRequest(
-            Argument("protect", column),
+            Argument("privacy_unit", column),
             f" cannot tell values of {schema[known].native} apart. Give a column of numbers, texts or dates.",
         )
     return known
@@ -272,24 +275,24 @@ def column_of(record: Mapping[str, Any], column: str, expression: Node | None) -
     return record[column] if expression is None else evaluate(expression, record)
 
 
-def grain_of(column: str, schema: Schema, grains: Grains) -> Fraction | None:
+def rounding_of(column: str, schema: Schema, rounding: Rounding) -> Fraction | None:
     """Return the grain of a column's values: as declared, or as its type says; None where neither does.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)")}
-    >>> grain_of("price", cents, {}), grain_of("price", cents, {"price": Fraction(1, 2)})
+    >>> rounding_of("price", cents, {}), rounding_of("price", cents, {"price": Fraction(1, 2)})
     (Fraction(1, 100), Fraction(1, 2))
     """
     kind = schema[column]
-    if column in grains or kind.integer:
-        return grains.get(column, Fraction(1))
+    if column in rounding or kind.integer:
+        return rounding.get(column, Fraction(1))
     found = _DECIMAL.fullmatch(kind.native)
     return Fraction(1, 10 ** int(found[1])) if found else None
 
 
-MOST_STEPS = 10**14
+MAX_STEPS = 10**14
 """A default allows so many steps between 0 and a bound: squares of fewer than 2^47 add up exactly."""
 
-_MOST_STEPS_OF_A_UNIT = 2**62
+_MAX_STEPS_OF_A_UNIT = 2**62
 """Likewise for all rows of a privacy unit together."""
 
 
@@ -297,7 +300,7 @@ def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: in
     """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
 
     It is the exact step of the type (a decimal's scale, a grain that follows) where the bounds hold at most
-    ``MOST_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
+    ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
     at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
     The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
     the ledger, and rounding is a function of one value, so what is proved for a declared step holds for it.
@@ -313,22 +316,22 @@ def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: in
         high: The greatest value.
         rows: How many rows of one privacy unit may be added up.
     """
-    largest, most = max(abs(low), abs(high)), max(1, min(MOST_STEPS, _MOST_STEPS_OF_A_UNIT // rows))
+    largest, most = max(abs(low), abs(high)), max(1, min(MAX_STEPS, _MAX_STEPS_OF_A_UNIT // rows))
     if exact is not None and largest <= most * exact:
         return exact or Fraction(1)
     steps = (Fraction(10) ** power for power in range(-18, 19))
     return next((step for step in steps if largest <= most * step), None) if largest else Fraction(1)
 
 
-def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None:  # noqa: PLR0911  (one a class)
+def derived_rounding(node: Node, schema: Schema, rounding: Rounding) -> Fraction | None:  # noqa: PLR0911  (one a class)
     """Return a grain of which every value of an expression is a whole multiple; None where none follows.
 
     0 stands for what is always 0.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "n": ColumnType(Kind.NUMBER)}
-    >>> str(derived_grain(parse("price * (1 - price)"), cents, {}))
+    >>> str(derived_rounding(parse("price * (1 - price)"), cents, {}))
     '1/10000'
-    >>> derived_grain(parse("price / n"), cents, {}) is None
+    >>> derived_rounding(parse("price / n"), cents, {}) is None
     True
     """
     match node:
@@ -337,29 +340,29 @@ def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None
         case Null():
             return Fraction(0)
         case Column():
-            return grain_of(node.name, schema, grains)
+            return rounding_of(node.name, schema, rounding)
         case Negate():
-            return derived_grain(node.operand, schema, grains)
+            return derived_rounding(node.operand, schema, rounding)
         case Arithmetic():
-            return _arithmetic_grain(node, schema, grains)
+            return _arithmetic_rounding(node, schema, rounding)
         case Call():
-            return _call_grain(node, schema, grains)
+            return _call_rounding(node, schema, rounding)
         case Cast():
             kind = checked_kind(node.operand, schema, "")[1]
             if node.target in _WHOLE_TYPES or (node.target == "DOUBLE" and kind is Kind.BOOLEAN):
                 return Fraction(1)
-            return derived_grain(node.operand, schema, grains) if kind is Kind.NUMBER else None
+            return derived_rounding(node.operand, schema, rounding) if kind is Kind.NUMBER else None
         case Case():
             return _common(
-                derived_grain(value, schema, grains)
+                derived_rounding(value, schema, rounding)
                 for value in (*(then for _, then in node.branches), node.default)
             )
         case _:
             return None
 
 
-def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fraction | None:
-    left, right = (derived_grain(side, schema, grains) for side in (node.left, node.right))
+def _arithmetic_rounding(node: Arithmetic, schema: Schema, rounding: Rounding) -> Fraction | None:
+    left, right = (derived_rounding(side, schema, rounding) for side in (node.left, node.right))
     if node.op in ("+", "-", "%"):
         return _common((left, right))
     if left is None or right is None:
@@ -369,15 +372,15 @@ def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fract
     return left / right if isinstance(node.right, NumberNode) and right else None
 
 
-def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
+def _call_rounding(node: Call, schema: Schema, rounding: Rounding) -> Fraction | None:
     if node.name in WHOLE:
         return Fraction(1)
     if node.name == "round":
         digits = [int(part.value) for part in node.args[1:] if isinstance(part, NumberNode)]
         return Fraction(10) ** -(digits[0] if digits else 0)
     if node.name == "nullif":
-        return derived_grain(node.args[0], schema, grains)
-    found = [derived_grain(arg, schema, grains) for arg in node.args]
+        return derived_rounding(node.args[0], schema, rounding)
+    found = [derived_rounding(arg, schema, rounding) for arg in node.args]
     if node.name in ("least", "greatest", "abs", "coalesce"):
         return _common(found)
     if node.name == "power" and isinstance(node.args[1], NumberNode) and found[0] is not None:
@@ -387,12 +390,12 @@ def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
     return None
 
 
-def _common(grains: Any) -> Fraction | None:
-    """Return the largest grain of which all are whole multiples; None where one is unknown."""
+def _common(rounding: Any) -> Fraction | None:
+    """Return the largest rounding step of which all are whole multiples; None where one is unknown."""
     common = Fraction(0)
-    for grain in grains:
-        if grain is None:
+    for round_to in rounding:
+        if round_to is None:
             return None
-        denominator = math.lcm(common.denominator, grain.denominator)
-        common = Fraction(math.gcd(int(common * denominator), int(grain * denominator)), denominator)
+        denominator = math.lcm(common.denominator, round_to.denominator)
+        common = Fraction(math.gcd(int(common * denominator), int(round_to * denominator)), denominator)
     return common

@@ -23,8 +23,8 @@ from prdp.schema import ColumnType, Kind
 LARGEST_DOMAIN = 10**300
 """How many keys a class may have."""
 
-_MOST_BLOCKS = 256
-MOST_LETTERS = 1000
+_MAX_BLOCKS = 256
+MAX_LETTERS = 1000
 """How many characters a text may have."""
 
 _SPECIAL = frozenset(".*+^$()|\\")
@@ -90,9 +90,9 @@ class TextClass:
         """Return the texts of a pattern such as ``[A-Z]{2}[0-9]{3,5}-?x``, or refuse it."""
         items = _items(pattern)
         count = math.prod(most - least + 1 for _, least, most in items)
-        if count > _MOST_BLOCKS:
+        if count > _MAX_BLOCKS:
             raise InvalidRequest(
-                f"pattern={pattern!r} has {count:,} combinations of counts, and {_MOST_BLOCKS} are the most: "
+                f"pattern={pattern!r} has {count:,} combinations of counts, and {_MAX_BLOCKS} are the most: "
                 "write fixed counts, as in [0-9]{5}."
             )
         blocks = []
@@ -165,8 +165,8 @@ def _items(pattern: object) -> list[tuple[Letters, int, int]]:
             letters = (letter,)
         least, most, place = _counts(pattern, place)
         items.append((letters, least, most))
-    if sum(most for _, _, most in items) > MOST_LETTERS:
-        raise InvalidRequest(f"pattern={pattern!r} spells more than {MOST_LETTERS} characters.")
+    if sum(most for _, _, most in items) > MAX_LETTERS:
+        raise InvalidRequest(f"pattern={pattern!r} spells more than {MAX_LETTERS} characters.")
     return items
 
 
@@ -214,7 +214,7 @@ def _counts(pattern: str, place: int) -> tuple[int, int, int]:
 
 
 def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_LETTERS))
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LETTERS))
 
 
 def _refused(pattern: str, place: int, why: str) -> InvalidRequest:
@@ -246,7 +246,7 @@ def _disjoint(one: Letters, other: Letters) -> bool:
 EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _LISTED = 20
-_MOST_CLASSES = 20_000
+_MAX_CLASSES = 20_000
 
 RawKey = bytes | int | float
 """A key of one column as an engine finds it: bytes of a text, a number, microseconds since 1970."""
@@ -456,9 +456,9 @@ class KeyDomain:
 
     def __post_init__(self) -> None:
         count = math.prod(len(column.classes) for column in self.columns)
-        if count > _MOST_CLASSES or self.size > LARGEST_DOMAIN:
+        if count > _MAX_CLASSES or self.size > LARGEST_DOMAIN:
             raise InvalidRequest(
-                f"there are more than 10^300 possible keys, or more than {_MOST_CLASSES:,} lengths of texts "
+                f"there are more than 10^300 possible keys, or more than {_MAX_CLASSES:,} lengths of texts "
                 "together. Write pattern= where texts have a form, or a smaller longest=."
             )
         likeliest = max(one.weight for one in self.classes)

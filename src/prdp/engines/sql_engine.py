@@ -1,6 +1,6 @@
 """The engine of every database: prdp's statements over one table, or over several that are joined.
 
-A question about groups of owners looks twice: at what each owner adds in all, and at its groups once a
+A question about groups of units looks twice: at what each unit adds in all, and at its groups once a
 clipping point is drawn. Who is above its cap and what is added up must come from the same rows, and nothing
 tells reliably that a file has not changed between two reads: so it is read once, into a table of the same
 database, in no file but those that DuckDB itself spills to. What a question's own thread has made is dropped
@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps, Look
-from prdp.declare.keys import MOST_KEYS
+from prdp.declare.keys import MAX_KEYS
 from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.origins import Origins
 from prdp.engines.progress import read_or_fail, stoppable, untold, watched
@@ -34,16 +34,16 @@ from prdp.engines.statements.keys import (
 )
 from prdp.engines.statements.unit_rows import id_sql, rows_of_join, rows_of_table
 from prdp.engines.statements.unit_totals import (
-    OwnerStatement,
+    UnitStatement,
     all_in_order,
-    folded_owners,
+    folded_units,
     in_order,
     scaled_statement,
     scaled_together,
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.tokens import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead, TopRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, Read, RowRead, TopRead, UnitRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
 
@@ -67,13 +67,13 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
             return (read.statement(records, schema),)
 
 
-def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
+def later_statement(read: UnitRead, rows: str, *, count_rows: bool) -> str:
     """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
     return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
 
 
 def later_together(
-    read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
+    read: UnitRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
 ) -> str:
     """Return the statement of several looks: which read each is about, and whether it counts rows."""
     wanted = [Look(Caps((_DRAWN,)), count_rows, place) for place, count_rows in looks]
@@ -83,8 +83,8 @@ def later_together(
 SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
 """Returns, for several looks, each group's totals."""
 
-_ROWS, _OWNERS = "prdp_rows", "prdp_owners"
-"""What tables of held rows and owners are called; those that are made have a number besides."""
+_ROWS, _UNITS = "prdp_rows", "prdp_owners"
+"""What tables of held rows and units are called; those that are made have a number besides."""
 
 
 class StatementRunner(Protocol):
@@ -98,8 +98,8 @@ class StatementRunner(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOwners:
-    """What reads a source once for both looks at its owners; threads may share it.
+class UnitCache:
+    """What reads a source once for both looks at its units; threads may share it.
 
     Attributes:
         read_once: Whether rows of this source are held: a public fact of what kind of source it is.
@@ -114,24 +114,24 @@ class HeldOwners:
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: count[int] = field(default_factory=count)
 
-    def holds(self, reading: OwnerRead) -> bool:
+    def holds(self, reading: UnitRead) -> bool:
         """Say whether rows are held between two looks: by public facts of the read and of the source."""
         return self.read_once and reading.adds_only
 
     def fold(
-        self, engine: StatementRunner, reading: OwnerRead, rows: str
+        self, engine: StatementRunner, reading: UnitRead, rows: str
     ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners that an engine's statements fold, and the second look at them."""
+        """Return the cells of units that an engine's statements fold, and the second look at them."""
         with watched():  # several statements, of which people hear as one pass
             same = _all_of(self._made(engine, _ROWS, rows))
-            owners = self._made(engine, _OWNERS, folded_owners(reading, same))
-            statement = OwnerStatement.of_held(reading, owners)
+            unit = self._made(engine, _UNITS, folded_units(reading, same))
+            statement = UnitStatement.of_held(reading, unit)
             found = statement.summaries(engine.columns(statement.sql))
 
         def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
             with self.lock:
-                if self.held.get(owners) is not None:
-                    totals = engine.rows_of(scaled_together(reading, same, looks, owners))
+                if self.held.get(unit) is not None:
+                    totals = engine.rows_of(scaled_together(reading, same, looks, unit))
                     return all_in_order(reading, totals, len(looks))
             with watched():
                 anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
@@ -140,14 +140,14 @@ class HeldOwners:
 
         return found, look
 
-    def shown(self, reading: OwnerRead, rows: str) -> tuple[str, ...]:
+    def shown(self, reading: UnitRead, rows: str) -> tuple[str, ...]:
         """Return the statements of the first look, for people."""
-        folded = folded_owners(reading, _all_of(_ROWS))
-        return _table(_ROWS, rows), _table(_OWNERS, folded), OwnerStatement.of_held(reading, _OWNERS).sql
+        folded = folded_units(reading, _all_of(_ROWS))
+        return _table(_ROWS, rows), _table(_UNITS, folded), UnitStatement.of_held(reading, _UNITS).sql
 
-    def shown_together(self, reading: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+    def shown_together(self, reading: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of the second look, for people."""
-        return later_together(reading, _all_of(_ROWS), looks, _OWNERS)
+        return later_together(reading, _all_of(_ROWS), looks, _UNITS)
 
     def let_go(self, engine: StatementRunner) -> None:
         """Drop what this thread's question holds, and what nobody could drop before."""
@@ -197,7 +197,7 @@ class SqlEngine(InOneProcess):
         self._tables = self._find()
         self.schemas: Mapping[str, Schema] = {name: one.schema for name, one in self._tables.items()}
         self.source = next(iter(self._tables.values())).source if len(self._tables) == 1 else ""
-        self._owners = HeldOwners(database.read_once)
+        self._unit = UnitCache(database.read_once)
 
     def __repr__(self) -> str:
         return f"<SqlEngine of {', '.join(map(repr, self._tables))} in {self.name}>"
@@ -317,42 +317,42 @@ class SqlEngine(InOneProcess):
         """Return the values of a public table's column, each once and sorted; as many as may be keys."""
         name = quoted(column)
         rows = f"SELECT DISTINCT {name} AS found FROM {self.slot(table)} WHERE {name} IS NOT NULL"
-        found = self.rows_of(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")
+        found = self.rows_of(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MAX_KEYS + 1}")
         return self.database.values([value for (value,) in found], self.schemas[table][column].kind)
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Read every row once and return the cells of owners: what they add, and how many rows."""
-        owners = OwnerStatement.of(reading, self._owner_rows(reading))
-        return owners.summaries(self.columns(owners.sql))
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Read every row once and return the cells of units: what they add, and how many rows."""
+        unit = UnitStatement.of(reading, self._unit_rows(reading))
+        return unit.summaries(self.columns(unit.sql))
 
-    def fold_and_look(self, reading: OwnerRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners and the second look at them; their rows may be held meanwhile."""
-        if self._owners.holds(reading):
-            return self._owners.fold(self, reading, self._owner_rows(reading))
-        return self.fold_owners(reading), partial(self.scale_together, reading)
+    def fold_and_look(self, reading: UnitRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
+        """Return the cells of units and the second look at them; their rows may be held meanwhile."""
+        if self._unit.holds(reading):
+            return self._unit.fold(self, reading, self._unit_rows(reading))
+        return self.fold_units(reading), partial(self.scale_together, reading)
 
     def let_go(self) -> None:
         """Drop the rows that are held for a second look of this thread's question."""
-        self._owners.let_go(self)
+        self._unit.let_go(self)
 
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every owner scaled down to its cap."""
-        sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap."""
+        sql = scaled_statement(reading, self._unit_rows(reading), caps, count_rows=count_rows)
         return in_order(reading, self.rows_of(sql))
 
-    def scale_together(self, reading: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-        """Read every row twice, and return for several looks what ``scale_owners`` does for one."""
-        sql = scaled_together(reading, self._owner_rows(reading), looks)
+    def scale_together(self, reading: UnitRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Read every row twice, and return for several looks what ``scale_units`` does for one."""
+        sql = scaled_together(reading, self._unit_rows(reading), looks)
         return all_in_order(reading, self.rows_of(sql), len(looks))
 
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
-        if isinstance(read, OwnerRead):
-            rows = self._owner_rows(read)
+        if isinstance(read, UnitRead):
+            rows = self._unit_rows(read)
             found = (
-                self._owners.shown(read, rows)
-                if self._owners.holds(read)
-                else (OwnerStatement.of(read, rows).sql,)
+                self._unit.shown(read, rows)
+                if self._unit.holds(read)
+                else (UnitStatement.of(read, rows).sql,)
             )
         elif isinstance(read, KeyMassRead):
             found = (self._mass_statement(read).sql,)
@@ -360,15 +360,15 @@ class SqlEngine(InOneProcess):
             found = statements(read, self.schema, self.records, own_column=self.database.own_column)
         return tuple(map(self.written, found))
 
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+    def shown_later(self, read: UnitRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
-        return self.written(later_statement(read, self._owner_rows(read), count_rows=count_rows))
+        return self.written(later_statement(read, self._unit_rows(read), count_rows=count_rows))
 
-    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+    def shown_together(self, read: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of several looks that follow drawn clipping points; nothing is run."""
-        if self._owners.holds(read):
-            return self.written(self._owners.shown_together(read, looks))
-        return self.written(later_together(read, self._owner_rows(read), looks))
+        if self._unit.holds(read):
+            return self.written(self._unit.shown_together(read, looks))
+        return self.written(later_together(read, self._unit_rows(read), looks))
 
     def _find(self) -> Mapping[str, OpenedTable]:
         return stoppable(self.database.stopped, self.database.find, self.database.lock)
@@ -378,12 +378,12 @@ class SqlEngine(InOneProcess):
         written = self.database.write(sql, self._tables)
         return read_or_fail(self.database.stopped, lambda: run(written, self._tables), self.database.lock)
 
-    def _owner_rows(self, reading: OwnerRead) -> str:
-        if reading.owners.join is None:
+    def _unit_rows(self, reading: UnitRead) -> str:
+        if reading.unit.join is None:
             return rows_of_table(reading, self.schema, self.records)
         return rows_of_join(reading, self.schemas, self.database.slots)
 
     def _mass_statement(self, reading: KeyMassRead) -> MassStatement:
-        if reading.owners is None or reading.owners.join is None:
+        if reading.unit is None or reading.unit.join is None:
             return mass_statement(reading, self.schema, self.records)
         return joined_mass_statement(reading, self.schemas, self.database.slots)

@@ -14,8 +14,8 @@ from prdp.expressions.functions import (
     CASTS,
     COUNTED_IN,
     LONGEST_PATTERN,
-    MOST_ADDED,
-    MOST_DIGITS,
+    MAX_ADDED,
+    MAX_DIGITS,
     PARTS_SPELLED,
     SIGNATURES,
     TRUNCATED_TO,
@@ -24,7 +24,6 @@ from prdp.expressions.functions import (
     is_whole,
 )
 from prdp.expressions.nodes import (
-    Among,
     And,
     Arithmetic,
     Boolean,
@@ -33,6 +32,7 @@ from prdp.expressions.nodes import (
     Cast,
     Column,
     Compare,
+    InList,
     IsNull,
     IsTrue,
     Moment,
@@ -115,9 +115,9 @@ def misuse(call: Call) -> Misuse | None:
         case (("like" | "ilike"), (_, Text() as pattern, *escape)):
             return _pattern(pattern, *escape)
         case ("round", (_, Number() as digits)) if not (
-            is_whole(digits.value) and abs(digits.value) <= MOST_DIGITS
+            is_whole(digits.value) and abs(digits.value) <= MAX_DIGITS
         ):
-            reason = f"round keeps between -{MOST_DIGITS} and {MOST_DIGITS} digits behind the point"
+            reason = f"round keeps between -{MAX_DIGITS} and {MAX_DIGITS} digits behind the point"
             return digits, reason, "Write such as round(x, 2), or round(x, -3) for thousands."
     return None
 
@@ -133,7 +133,7 @@ def _unit(name: str, unit: Text) -> Misuse | None:
 
 
 def _added(number: Node) -> Misuse | None:
-    if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MOST_ADDED:
+    if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MAX_ADDED:
         return None
     return number, "an INTERVAL is a whole number of one unit", "Write such as INTERVAL '90 days'."
 
@@ -175,7 +175,7 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     >>> from prdp.expressions.parse import parse
     >>> from prdp.schema import ColumnType
     >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
-    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
+    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").remaining
     Column(name='Age')
     >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
     Traceback (most recent call last):
@@ -229,7 +229,7 @@ class _Checker:
                 return node, None
             case Column():
                 return self._column(node)
-            case Compare() | Among():
+            case Compare() | InList():
                 return self._comparison(node), Kind.BOOLEAN
             case Case():
                 return self._case(node)
@@ -353,8 +353,8 @@ class _Checker:
             advice = f"Write IS NULL or IS NOT NULL for values that are missing. {known}"
         self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
 
-    def _comparison(self, node: Compare | Among) -> Node:
-        if isinstance(node, Among):
+    def _comparison(self, node: Compare | InList) -> Node:
+        if isinstance(node, InList):
             operand, kind = self.typed(node.operand)
             items = tuple(_dated(self.typed(item), kind) for item in node.items)
             for item, (_, item_kind) in zip(node.items, items, strict=True):

@@ -13,13 +13,13 @@ from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.functions import SIGNATURES
 from prdp.expressions.intervals import Interval, Outcome, outcome
 from prdp.expressions.nodes import (
-    Among,
     And,
     Boolean,
     Call,
     Case,
     Column,
     Compare,
+    InList,
     IsNull,
     IsTrue,
     Literals,
@@ -36,7 +36,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.schema import Kind
 
-_MOST_TRIED = 6
+_MAX_TRIED = 6
 """Of so many columns all sets are tried; of more, single columns and pairs."""
 
 _States = frozenset[bool | None]
@@ -67,7 +67,7 @@ def unknown_by(node: Node, among: Sequence[Node] = ()) -> list[frozenset[str]]:
     """
     names = _may_be_unknown(node)
     either = {name: _KNOWN | _UNKNOWN for other in among for name in _may_be_unknown(other)}
-    most = len(names) if len(names) <= _MOST_TRIED else 2
+    most = len(names) if len(names) <= _MAX_TRIED else 2
     found: list[frozenset[str]] = []
     for size in range(1, most + 1):
         for chosen in map(frozenset, combinations(names, size)):
@@ -145,8 +145,8 @@ def _chosen(node: Case, unknown: _Columns) -> _States:
     return found | _states(node.default, unknown)
 
 
-_MOST_PIECES = 4_000
-_MOST_EXAMPLES = 5_000
+_MAX_PIECES = 4_000
+_MAX_EXAMPLES = 5_000
 _NARROW = 1e-9
 _PLAUSIBLE = (1.0, 10.0, 100.0)
 _TRIED: dict[Kind | None, tuple[Value, ...]] = {
@@ -195,7 +195,7 @@ def never_valid_without(
     """Say whether records without a value in a column have no valid budget, as far as a grid shows."""
     samples = _samples(node, ranges) | {column: [None]}
     tried = (dict(zip(samples, values, strict=True)) for values in product(*samples.values()))
-    return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MOST_EXAMPLES))
+    return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MAX_EXAMPLES))
 
 
 def _of_known_values(node: Node) -> Node:
@@ -225,7 +225,7 @@ def _each_of_known_values(part: Any) -> Any:
 def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval | None]:
     """Yield, from left to right, the pieces of a range where budgets are not valid; None for giving up."""
     waiting = list(reversed(_cut_at_constants(node, within)))
-    for _ in range(_MOST_PIECES):
+    for _ in range(_MAX_PIECES):
         if not waiting:
             return
         piece = waiting.pop()
@@ -291,7 +291,7 @@ def invalid_example(
 ) -> dict[str, Value] | None:
     """Return a record within the ranges that has no valid budget, if a grid shows one."""
     samples = _samples(node, ranges)
-    for values in islice(product(*samples.values()), _MOST_EXAMPLES):
+    for values in islice(product(*samples.values()), _MAX_EXAMPLES):
         record = dict(zip(samples, values, strict=True))
         if not threshold.is_valid(evaluate(node, record)):
             return record
@@ -330,7 +330,7 @@ def _named_values(node: Node) -> dict[str, list[Value]]:
         match part:
             case Compare():
                 sides = [(part.left, part.right), (part.right, part.left)]
-            case Among():
+            case InList():
                 sides = [(part.operand, item) for item in part.items]
             case _:
                 sides = []

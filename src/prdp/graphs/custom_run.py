@@ -37,7 +37,7 @@ class KeptFacts:
     levels: Levels
     where: Node | None
     source: str
-    edition: str
+    snapshot: str
     bounds: Bounds = field(default_factory=dict)
 
     def region(self) -> str | None:

@@ -14,7 +14,7 @@ import numpy as np
 from prdp.cells.edges import Integers
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.units import read_most_rows
+from prdp.declare.units import read_max_rows
 from prdp.engines.duckdb.engine import open_source
 from prdp.engines.progress import watched
 from prdp.engines.sql_engine import SqlEngine
@@ -50,7 +50,7 @@ from prdp.tables.arguments import (
     fitted_policy,
     name_of,
     narrowed,
-    read_edition,
+    read_snapshot,
     refuse_others_rows,
     refuse_two_records,
 )
@@ -58,7 +58,7 @@ from prdp.tables.custom import Mechanism
 from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
-MOST_COLUMNS = 64
+MAX_COLUMNS = 64
 """How many records a row can name; certificates add up as many prices in 64 bits."""
 
 
@@ -85,15 +85,15 @@ def open_links(
     rows: object,
     *,
     records: Mapping[str, Records],
-    most_rows: int = 10**6,
+    max_rows: int = 10**6,
     types: Mapping[str, str] | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     must_exist: bool | None = None,
     separate_account: bool = False,
     who: str | None = None,
-    edition: str | None = None,
-    stand_in: bool = False,
+    snapshot: str | None = None,
+    synthetic: bool = False,
 ) -> Links:
     """Open a table whose rows name private records, for private counts of its rows. Reads no row.
 
@@ -114,22 +114,22 @@ def open_links(
             source are refused, where it can be seen that they are. If the rows are themselves the private
             table (employees and their managers), its key is one of the columns: ``{"id": staff, "manager":
             staff}``.
-        most_rows: The most rows that can name a record; a wide guess costs next to nothing.
+        max_rows: The most rows that can name a record; a wide guess costs next to nothing.
         types: As in ``prdp.open``.
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         must_exist: As in ``prdp.open``.
         separate_account: As in ``prdp.open``.
         who: As in ``prdp.open``.
-        edition: As in ``prdp.open``.
-        stand_in: As in ``prdp.open``.
+        snapshot: As in ``prdp.open``.
+        synthetic: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
     refuse_unless_mappings(records=records, types=types)
     _refuse_unless_records(records)
-    read_most_rows(most_rows)
+    read_max_rows(max_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
@@ -148,20 +148,20 @@ def open_links(
         "records": {
             column: json.dumps(tables[place][2], sort_keys=True) for column, place in table_of.items()
         },
-        "most_rows": str(most_rows),
+        "max_rows": str(max_rows),
     }
     source = LinkSource(
-        engine, tuple((table, reading) for table, reading, _ in tables), table_of, _levels(tables), most_rows
+        engine, tuple((table, reading) for table, reading, _ in tables), table_of, _levels(tables), max_rows
     )
-    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
     given = [rows, *(table.source for table in distinct)]
     opened = [OpenedSource(one, partial(source_origins, one)) for one in given]
     return Links(
         _source=source,
         name=called,
         ledger=account_of(kept, Binding(facts), *opened, sources=[rows]),
-        _reader=Reader(source, stand_in),
-        edition=read_edition(edition),
+        _reader=Reader(source, synthetic),
+        snapshot=read_snapshot(snapshot),
     )
 
 
@@ -185,8 +185,8 @@ def _opened(table: Records) -> tuple[SqlEngine, KeyedRecords, Mapping[str, objec
 def _refuse_unless_records(records: Mapping[str, Records]) -> None:
     if not records or not all(isinstance(table, Records) for table in records.values()):
         raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
-    if len(records) > MOST_COLUMNS:
-        raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
+    if len(records) > MAX_COLUMNS:
+        raise InvalidRequest(f"records= has {len(records)} columns; at most {MAX_COLUMNS} can name records.")
 
 
 def _refuse_unless_joinable(
@@ -209,14 +209,14 @@ class LinkSource:
         tables: Who reads each private table, and what of it.
         table_of: For each column that names records, the place of their table.
         levels: The grid of budgets.
-        most_rows: The most rows that can name a record.
+        max_rows: The most rows that can name a record.
     """
 
     engine: SqlEngine
     tables: tuple[tuple[SqlEngine, KeyedRecords], ...]
     table_of: Mapping[str, int]
     levels: Levels
-    most_rows: int
+    max_rows: int
 
     @property
     def text(self) -> str:
@@ -274,7 +274,7 @@ class KeptLinkRead(LinkRead):
 
 def cut(rows: Integers, level: Integers, source: LinkSource) -> Packed:
     """Return the count of results, to be cut by the levels of their records."""
-    return Packed(source.levels, level, Listed(rows, level), source.most_rows, during=watched)
+    return Packed(source.levels, level, Listed(rows, level), source.max_rows, during=watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ class Links(Opened):
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
-    edition: str = ""
+    snapshot: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -340,11 +340,11 @@ class Links(Opened):
     def _shown_policies(self) -> Mapping[str, Policy]:
         return self.policy
 
-    def where(self, condition: str) -> Links:
+    def filter(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
         return replace(self, condition=narrowed(self.condition, condition, self._source.engine.schema))
 
-    def count(self, *, share: Exact, method: Chosen = "truncate", fresh: bool = False) -> Release:
+    def count(self, *, share: Exact, method: Chosen = "truncate", redraw: bool = False) -> Release:
         """Count the rows that name a record in every column.
 
         Args:
@@ -352,10 +352,10 @@ class Links(Opened):
             method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2, which drops the records with
                 small budgets and runs ``truncate`` on the rest at one budget; with its options,
                 ``prdp.methods.Framework(split="1/2", beta="1/20")``.
-            fresh: Pay for a new answer although this question has been answered before.
+            redraw: Pay for a new answer although this question has been answered before.
         """
         plan = self.plan(Count(), share, method)
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def run(
         self,
@@ -365,7 +365,7 @@ class Links(Opened):
         split: Exact | None = None,
         beta: Exact | None = None,
         name: str | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> CustomRelease:
         """Run a mechanism of your own on the rows whose records the paper's framework keeps (Algorithm 2).
 
@@ -377,11 +377,11 @@ class Links(Opened):
             split: The part of the share that finds the records to keep; by default 1/4.
             beta: The failure rate, by default 1/10; it is passed on to the mechanism.
             name: As in ``Table.run``.
-            fresh: As in ``Table.run``.
+            redraw: As in ``Table.run``.
         """
         source, asked = self._source, LinkRows(tuple(self._source.table_of), self.condition)
         policy = source.tables[0][1].policy
-        facts = KeptFacts(policy, source.levels, self.condition, source.text, self.edition)
+        facts = KeptFacts(policy, source.levels, self.condition, source.text, self.snapshot)
         kept = KeptRows(
             KeptLinkRead(asked),
             UsedRecords.counted,
@@ -390,7 +390,7 @@ class Links(Opened):
         )
         options = {"split": split, "beta": beta, "name": name}
         plan = kept_run_plan(facts, kept, mechanism, share, options)
-        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def explain(self, query: Count, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
@@ -414,5 +414,5 @@ class Links(Opened):
             terms.share,
             self.condition,
             source=self._source.text,
-            edition=self.edition,
+            snapshot=self.snapshot,
         )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
-from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
+from prdp.declare.exact import MAX_BITS, MAX_DENOMINATOR, short_repr
 from prdp.declare.strict_json import strict_json
 from prdp.errors import Argument, BudgetExhausted, InvalidRequest, offered_share, shown_part
 from prdp.expressions.tokens import is_writable
@@ -22,7 +22,7 @@ from prdp.release.table import Released
 _SHOWN = 10
 
 
-def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
+def account_html(called: str, remaining: Fraction, entries: Sequence[Entry]) -> str:
     """Return an account as HTML.
 
     >>> account_html("t.ledger", Fraction(1), [])  # doctest: +ELLIPSIS
@@ -34,9 +34,12 @@ def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
     ]
     older = len(entries) - len(rows)
     notes = [f"... and {older} older"] if older else []
-    said = "all" if left == 1 else shown_part(left)
+    remaining_text = "all" if remaining == 1 else shown_part(remaining)
     return html_table(
-        f"{called}: {said} of every budget is left", ["", "when", "who", "share", "question"], rows, notes
+        f"{called}: {remaining_text} of every budget is left",
+        ["", "when", "who", "share", "question"],
+        rows,
+        notes,
     )
 
 
@@ -47,14 +50,14 @@ class Notes:
     Attributes:
         region: Whom it is charged to, as JSON; None for everybody. A ledger that was begun without fixed
             columns counts it as charged to everybody, which is never too little.
-        edition: Which edition of the data was asked; the question's own text says so as well.
-        hint: Where an earlier release's exact place is used, that place and where it is from.
+        snapshot: Which snapshot of the data was asked; the question's own text says so as well.
+        warm_start: Where an earlier release's exact place is used, that place and where it is from.
         quota: Out of whose quota it is paid, by name; None for nobody's.
     """
 
     region: str | None = None
-    edition: str | None = None
-    hint: str | None = None
+    snapshot: str | None = None
+    warm_start: str | None = None
     quota: str | None = None
 
 
@@ -114,14 +117,14 @@ class Ledger(Protocol):
     """
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of every record's budget that is not spent."""
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def immutable(self) -> tuple[str, ...]:
         """The columns that narrow whom a question is charged to; none where all is charged to everybody."""
 
-    def left_in(self, region: str | None) -> Fraction:
+    def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left; None is everybody."""
 
     @property
@@ -142,7 +145,7 @@ class Ledger(Protocol):
         """Return the charges with a release whose purpose passes a test, of the ``LATEST``, newest first."""
 
     def charge(
-        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+        self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release for a purpose, or else a charge that awaits one; in one step.
 
@@ -151,7 +154,7 @@ class Ledger(Protocol):
         Args:
             purpose: The question.
             share: What it costs.
-            fresh: Whether to pass over a standing release and pay again.
+            redraw: Whether to pass over a standing release and pay again.
             notes: What is kept beside a new charge; nothing is found by it.
 
         Raises:
@@ -177,20 +180,20 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
             f"the question {purpose!r} cannot be written: it is no text, or holds NUL or half of a "
             "character, perhaps in a name. Nothing was charged."
         )
-    for text in (notes.region, notes.edition, notes.hint, notes.quota):
+    for text in (notes.region, notes.snapshot, notes.warm_start, notes.quota):
         if text is not None and not (isinstance(text, str) and is_writable(text)):
             raise InvalidRequest(f"{text!r} cannot be written beside a charge. Nothing was charged.")
     try:
         strict_json("{}" if notes.region is None else notes.region)
     except (ValueError, RecursionError):
-        shown = told(notes.region)
+        shown = short_repr(notes.region)
         raise InvalidRequest(f"{shown} is no region: it is not JSON. Nothing was charged.") from None
 
 
-def left_after(spent: Fraction) -> Fraction:
+def remaining_after(spent: Fraction) -> Fraction:
     """Return what is left of everybody's budget; charges by region may add up to more than the whole.
 
-    >>> left_after(Fraction(3, 4)), left_after(Fraction(5, 4))
+    >>> remaining_after(Fraction(3, 4)), remaining_after(Fraction(5, 4))
     (Fraction(1, 4), Fraction(0, 1))
     """
     return max(Fraction(0), 1 - spent)
@@ -207,15 +210,15 @@ def sum_with(spent: Fraction, share: Fraction) -> Fraction:
     prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
     """
     if spent + share > 1:
-        raise BudgetExhausted(asked=share, left=left_after(spent))
+        raise BudgetExhausted(asked=share, remaining=remaining_after(spent))
     return total_with(spent, share)
 
 
 def total_with(spent: Fraction, share: Fraction) -> Fraction:
     """Return the sum of all shares with one more, whomever they are charged to, if it can be kept."""
     total = spent + share
-    odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
-    if odd.bit_length() > MOST_BITS:
+    odd = total.denominator // gcd(total.denominator, MAX_DENOMINATOR)  # decimals are always round enough
+    if odd.bit_length() > MAX_BITS:
         raise InvalidRequest(
             Argument("share", str(share)),
             " makes the sum of all shares unwieldy. Nothing was charged; ask for a "
@@ -226,7 +229,7 @@ def total_with(spent: Fraction, share: Fraction) -> Fraction:
 
 def refuse_unless_a_share(share: Fraction) -> None:
     """Refuse what is no part of a budget: the sum of shares is the whole account."""
-    if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MOST_DENOMINATOR:
+    if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
         raise InvalidRequest(
             f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12. "
             "Write Fraction('0.1') or Fraction(1, 10)."
@@ -256,64 +259,65 @@ class Spent:
     quota: str | None = None
 
 
-def whom(region: str | None, fixed: Sequence[str]) -> Region:
+def charged_region(region: str | None, immutable: Sequence[str]) -> Region:
     """Return whom a text charges in a ledger with fixed columns; without any, everybody.
 
-    >>> whom('[{"week": {"whole": [46]}}]', []) == EVERYBODY
+    >>> charged_region('[{"week": {"whole": [46]}}]', []) == EVERYBODY
     True
-    >>> whom('[{"week": {"whole": [46]}}]', ["week"]).columns
+    >>> charged_region('[{"week": {"whole": [46]}}]', ["week"]).columns
     frozenset({'week'})
 
     Raises:
         InvalidRequest: The text is no region, or one of columns that are not fixed.
     """
-    if region is None or not fixed:
+    if region is None or not immutable:
         return EVERYBODY
     try:
         found = region_from_json(region)
     except ValueError:
-        raise InvalidRequest(f"{told(region)} is no region. Nothing was charged.") from None
-    loose = sorted(found.columns - set(fixed))
+        raise InvalidRequest(f"{short_repr(region)} is no region. Nothing was charged.") from None
+    loose = sorted(found.columns - set(immutable))
     if loose:
         raise InvalidRequest(
             f"a charge cannot be narrowed by {', '.join(loose)}: the ledger was begun with "
-            f"fixed={list(fixed)!r}. Nothing was charged."
+            f"immutable={list(immutable)!r}. Nothing was charged."
         )
     return found
 
 
-def left_in(region: Region, charges: Iterable[Spent]) -> Fraction:
+def remaining_in(region: Region, charges: Iterable[Spent]) -> Fraction:
     """Return the part of their budgets that all records of a region have left."""
-    return left_after(spent_in(region, [(one.region, one.share) for one in charges]))
+    return remaining_after(spent_in(region, [(one.region, one.share) for one in charges]))
 
 
 def refuse_what_does_not_fit(
-    share: Fraction, region: Region, charges: Sequence[Spent], fixed: Sequence[str]
+    share: Fraction, region: Region, charges: Sequence[Spent], immutable: Sequence[str]
 ) -> None:
     """Refuse a charge that some content of a region has not enough left for.
 
     Raises:
         BudgetExhausted: With the questions that overlap, and what would still fit.
     """
-    left = left_in(region, charges)
-    if share <= left:
+    remaining = remaining_in(region, charges)
+    if share <= remaining:
         return
     overlap = [charges[place] for place in overlapping(region, [(one.region, one.share) for one in charges])]
     named = sorted(overlap, key=lambda one: (-one.share, one.number))[:_NAMED]
     lines = [f"  {one.number}, share {one.share}: {in_words(one.purpose)}" for one in named]
     lines += [f"  and {len(overlap) - len(named):,} more"] * (len(overlap) > len(named))
     about = "every record's budget" if region == EVERYBODY else f"the budget of {region_words(region)}"
-    share_left = offered_share(left)
+    share_left = offered_share(remaining)
     remedy = (
         ("Ask for ", Argument("share", share_left), " or less, or narrow")
         if share_left
         else ("Nothing is left to spend there. Narrow",)
     )
-    narrower = f" the question by {', '.join(fixed)} to records that were asked about less."
+    narrower = f" the question by {', '.join(immutable)} to records that were asked about less."
     raise BudgetExhausted(
         share,
-        left,
-        f"this question asks for {share} of {about}, but {shown_part(left)} is left where it was asked about "
+        remaining,
+        f"this question asks for {share} of {about}, but {shown_part(remaining)} is left where it was asked "
+        "about "
         "most. Charged before, and overlapping:\n" + "\n".join(lines) + "\n",
         *remedy,
         narrower,
@@ -327,11 +331,12 @@ def refuse_past_a_quota(
     spent = spent_in(region, [(one.region, one.share) for one in charges if one.quota == name])
     if spent + share <= quota:
         return
-    left = max(Fraction(0), quota - spent)
+    remaining = max(Fraction(0), quota - spent)
     raise BudgetExhausted(
         share,
-        left,
-        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which {shown_part(left)} "
+        remaining,
+        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which "
+        f"{shown_part(remaining)} "
         "is left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
         f"prdp ledger FILE quota {name} SHARE.",
     )

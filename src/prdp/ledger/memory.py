@@ -18,13 +18,13 @@ from prdp.ledger.account import (
     Notes,
     Spent,
     account_html,
-    left_after,
-    left_in,
+    charged_region,
     refuse_unless_a_charge,
     refuse_what_does_not_fit,
+    remaining_after,
+    remaining_in,
     sum_with,
     total_with,
-    whom,
 )
 from prdp.ledger.binding import Binding
 from prdp.ledger.export import as_frame
@@ -45,7 +45,7 @@ class MemoryLedger:
     >>> ledger = MemoryLedger()
     >>> ledger.charge("count", Fraction(1, 4))
     Charge(number=0, purpose='count', token='')
-    >>> ledger.left
+    >>> ledger.remaining
     Fraction(3, 4)
     """
 
@@ -55,7 +55,7 @@ class MemoryLedger:
         self._lock = threading.RLock()
         self._busy = False
         self._attached = False
-        self._fixed: tuple[str, ...] = ()
+        self._immutable: tuple[str, ...] = ()
         self._kept: tuple[Spent, ...] = ()
         self._process = this_process()
 
@@ -70,31 +70,33 @@ class MemoryLedger:
                 "own, or a ledger file to open the same table again."
             )
         self._attached = True
-        self._fixed = binding.fixed
+        self._immutable = binding.immutable
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def immutable(self) -> tuple[str, ...]:
         """The columns that narrow whom a question is charged to."""
-        return self._fixed
+        return self._immutable
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        return self.left_in(None)
+        return self.remaining_in(None)
 
-    def left_in(self, region: str | None) -> Fraction:
+    def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left."""
         self._refuse_elsewhere()
-        if not self._fixed:
-            return left_after(self._spent)
-        return left_in(whom(region, self._fixed), self._charges)
+        if not self._immutable:
+            return remaining_after(self._spent)
+        return remaining_in(charged_region(region, self._immutable), self._charges)
 
     @property
     def _charges(self) -> tuple[Spent, ...]:
         """All charges with their regions; those that were read before are not read again."""
         kept = self._kept
         self._kept = kept + tuple(
-            Spent(entry.number, entry.purpose, entry.share, whom(entry.notes.region, self._fixed))
+            Spent(
+                entry.number, entry.purpose, entry.share, charged_region(entry.notes.region, self._immutable)
+            )
             for entry in self._entries[len(kept) :]
         )
         return self._kept
@@ -123,7 +125,7 @@ class MemoryLedger:
         return tuple(entry for entry in found[:LATEST] if wanted(entry.purpose))
 
     def charge(
-        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+        self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one.
 
@@ -137,19 +139,21 @@ class MemoryLedger:
         """
         self._refuse_elsewhere()
         refuse_unless_a_charge(purpose, share, notes)
-        return self._alone(lambda: self._charge(purpose, share, notes, fresh=fresh))
+        return self._alone(lambda: self._charge(purpose, share, notes, redraw=redraw))
 
-    def _charge(self, purpose: str, share: Fraction, notes: Notes, *, fresh: bool) -> Charge | Released:
+    def _charge(self, purpose: str, share: Fraction, notes: Notes, *, redraw: bool) -> Charge | Released:
         same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
         standing = [entry for entry in same if entry.release is not None]
-        if standing and not fresh:
+        if standing and not redraw:
             recorded: Released = _recorded(standing[-1])
             return recorded
         for entry in same:
-            if entry.release is None and (not self._fixed or entry.notes.region in {None, notes.region}):
+            if entry.release is None and (not self._immutable or entry.notes.region in {None, notes.region}):
                 return Charge(entry.number, purpose, notes=entry.notes)
-        if self._fixed:
-            refuse_what_does_not_fit(share, whom(notes.region, self._fixed), self._charges, self._fixed)
+        if self._immutable:
+            refuse_what_does_not_fit(
+                share, charged_region(notes.region, self._immutable), self._charges, self._immutable
+            )
             spent = total_with(self._spent, share)
         else:
             spent = sum_with(self._spent, share)
@@ -208,35 +212,35 @@ class MemoryLedger:
     def __repr__(self) -> str:
         if self._process != this_process():
             return "MemoryLedger(of another process)"
-        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.left)})"
+        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.remaining)})"
 
     def _repr_html_(self) -> str:
-        return account_html("account in memory", self.left, self.entries)
+        return account_html("account in memory", self.remaining, self.entries)
 
 
 class NoAccount:
     """No account: every question is answered anew and for nothing, and all of the budget is always left.
 
-    Only ``stand_in=True`` gives a table one, so that having it is what makes a table a stand-in.
+    Only ``synthetic=True`` gives a table one, so that having it is what makes a table a synthetic table.
     """
 
-    left = Fraction(1)
-    fixed: tuple[str, ...] = ()
+    remaining = Fraction(1)
+    immutable: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (no facts make it an account)
         """Refuse to be the ledger of a table."""
-        raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
+        raise LedgerError("a synthetic table keeps no account, so it has no ledger to give to a table.")
 
-    def left_in(self, region: str | None) -> Fraction:  # noqa: ARG002
+    def remaining_in(self, region: str | None) -> Fraction:  # noqa: ARG002
         """Return all of the budget."""
-        return self.left
+        return self.remaining
 
     def standing(self, purpose: str, share: Fraction) -> None:
         """Return nothing: every question is answered anew."""
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:  # noqa: ARG002
-        """Return nothing: what a stand-in answered is kept nowhere, and no hint comes from it."""
+        """Return nothing: what a synthetic table answered is kept nowhere, and no hint comes from it."""
         return ()
 
     def charge(
@@ -244,7 +248,7 @@ class NoAccount:
         purpose: str,
         share: Fraction,  # noqa: ARG002
         *,
-        fresh: bool = False,  # noqa: ARG002
+        redraw: bool = False,  # noqa: ARG002
         notes: Notes = NO_NOTES,
     ) -> Charge:
         """Return a charge that costs nothing."""
@@ -255,7 +259,7 @@ class NoAccount:
         return release
 
     def __repr__(self) -> str:
-        return "<no account: a stand-in's records are public or made up>"
+        return "<no account: a synthetic table's records are public or made up>"
 
 
 def _recorded(entry: Entry) -> Any:

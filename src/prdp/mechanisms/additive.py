@@ -24,7 +24,7 @@ _SLOPE_BITS = 40
 _CHORD = 0.01
 USUAL, RARE = 0.5, 0.95
 """The draws that shapes are compared by: half of them, and all but one of twenty."""
-_MOST_TRIED = 12
+_MAX_TRIED = 12
 
 Corners = list[tuple[int, float]]
 """Distances and F there, from the first corner after zero on."""
@@ -68,7 +68,7 @@ def _steps(tops: Sequence[tuple[int, Fraction]]) -> list[tuple[int, int, Fractio
 
 def _spread_out(count: int) -> Sequence[int]:
     """Return some of the numbers from 1 to a count, evenly spread; the last one among them."""
-    some = min(count, _MOST_TRIED)
+    some = min(count, _MAX_TRIED)
     return sorted({count - count * place // some for place in range(some)})
 
 
@@ -213,7 +213,7 @@ class Additive:
 
     Attributes:
         least: The least budgets by what records contribute; public. Only accuracy depends on it.
-        rows: Of how many rows an owner may be; 1 where a row is a record.
+        rows: Of how many rows a unit may be; 1 where a row is a record.
         why: Why it was chosen, in words; empty where the caller chose it.
         finest_bits: How many bits finer than the values the lattice of answers is at most.
     """
@@ -226,11 +226,11 @@ class Additive:
     name = "additive"
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what the interval does not cover: nothing, but for owners of several rows."""
+        """Return what the interval does not cover: nothing, but for units of several rows."""
         if self.rows == 1:
             return None
         return Caveat(
-            f"owners whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
+            f"units whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
         )
 
     def noise(self, largest: int, worth: Fraction) -> ConcaveNoise:
@@ -264,11 +264,11 @@ class Additive:
         fine = groups.refined(bits)
         noise = self.law(fine.empty, share).noise
         choices = (("of the share", "100 % answering"), *((("chosen", self.why),) if self.why else ()))
-        said = (Answer(0, Fraction(1, 1 << bits), (), choices, shape=noise),)
+        templates = (Answer(0, Fraction(1, 1 << bits), (), choices, shape=noise),)
         totals = np.repeat(self.totals(fine, share), runs)
         steps = plus(totals, noise.draw_many(entropy, len(totals)))  # a group's runs side by side
         which = np.zeros(len(groups), np.intp)
-        return ByGroup(tuple(AnswerColumn(steps[run::runs].copy(), which, said) for run in range(runs)))
+        return ByGroup(tuple(AnswerColumn(steps[run::runs].copy(), which, templates) for run in range(runs)))
 
     def totals(self, groups: SummaryGroups, share: Fraction) -> Column:
         """Return the totals of groups, one each: the values of their laws."""

@@ -95,7 +95,7 @@ class KeptResults:
         base, rest = self._base(share), (1 - self.split) * share
         answers = []
         for place, drawn in law.draw(entropy, runs):
-            answer = base.said(self.kept(used, place + 1), rest, drawn)
+            answer = base.stated(self.kept(used, place + 1), rest, drawn)
             least = float(levels.domain_quanta(place + 1) * levels.quantum)
             choices = (("kept budgets from", f"{least:.6g} on"), *answer.choices)
             dropped: Any = answer.clipping

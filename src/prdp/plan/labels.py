@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.cells.measure import Measure
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without, unknown_by
 from prdp.expressions.nodes import Column, Node, walk
 from prdp.expressions.tokens import shown_name
@@ -24,14 +24,14 @@ from prdp.release.clipped import ClippedTerms
 from prdp.release.rows import Label
 from prdp.schema import Bounds
 
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def leaves_out(
     policy: Policy,
     bounds: Bounds,
     whole: Collection[str] = (),
-    owners: Owners | None = None,
+    unit: PrivacyUnit | None = None,
     among: Sequence[Node] = (),
 ) -> str:
     """Return which records are left out, by a policy that was fitted to its table; empty where none can be.
@@ -52,7 +52,7 @@ def leaves_out(
         policy: The policy.
         bounds: The public bounds of the columns that it reads.
         whole: The columns that hold whole numbers only.
-        owners: Who is protected with all their rows; None where a row is a record.
+        unit: Who is protected with all their rows; None where a row is a record.
         among: What must hold, or have a value, of a record that is asked about.
     """
     unknown = unknown_by(policy.expression, among)
@@ -62,9 +62,9 @@ def leaves_out(
     found += _without_budget(policy, limits, frozenset(whole) & policy.columns)
     if not found:
         return ""
-    more = " and others" if len(found) > _MOST_SHOWN else ""
-    said = f"{' or '.join(found[:_MOST_SHOWN])}{more}"
-    return f"leaves out {_whose(owners)} {said}, to which the policy gives no budget"
+    more = " and others" if len(found) > _MAX_SHOWN else ""
+    conditions = f"{' or '.join(found[:_MAX_SHOWN])}{more}"
+    return f"leaves out {_whose(unit)} {conditions}, to which the policy gives no budget"
 
 
 def remedy(policy: Policy) -> str:
@@ -94,12 +94,12 @@ def _invalid_without(
     ]
 
 
-def _whose(owners: Owners | None) -> str:
-    if owners is None:
+def _whose(unit: PrivacyUnit | None) -> str:
+    if unit is None:
         return "records"
-    if owners.join is not None:
-        return f"each {shown_name(owners.join.key)} of {shown_name(owners.join.private)}"
-    return f"each {shown_name(owners.id)} with a row"
+    if unit.join is not None:
+        return f"each {shown_name(unit.join.key)} of {shown_name(unit.join.private)}"
+    return f"each {shown_name(unit.id)} with a row"
 
 
 def _without(names: Collection[str]) -> str:
@@ -119,28 +119,32 @@ def _without_budget(
     return [which if which.startswith("with ") else "with some values"]
 
 
-def step_label(terms: MethodTerms, mechanism: Answering, owners: Owners | None) -> Label:
+def step_label(terms: MethodTerms, mechanism: Answering, unit: PrivacyUnit | None) -> Label:
     """Return the label of a query that one mechanism answers; its words are the query's names."""
     measure = terms.measure
-    label = _label("", terms, mechanism, measure, owners)
+    label = _label("", terms, mechanism, measure, unit)
     whole = isinstance(terms.query, Count | CountDistinct) or (
-        isinstance(terms.query, Sum) and label.grain.denominator == 1
+        isinstance(terms.query, Sum) and label.round_to.denominator == 1
     )
-    return _told_what_is_clipped(replace(label, whole=whole), terms, mechanism, measure, owners)
+    return _with_clipped_terms(replace(label, whole=whole), terms, mechanism, measure, unit)
 
 
 def part_label(
-    part: DerivedPart, terms: MethodTerms, mechanism: Answering, said: Answering, owners: Owners | None
+    part: DerivedPart,
+    terms: MethodTerms,
+    mechanism: Answering,
+    answering: Answering,
+    unit: PrivacyUnit | None,
 ) -> Label:
     """Return the label of a part of a derived answer; ``said`` is the mechanism that the answer names."""
     measure = terms.measure if part.name == "sum" else None
-    grain = terms.measure.grain if terms.measure else Fraction(1)
-    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
-    label = _label(part.words.format(terms.query.measured), terms, said, measure, owners)
-    label = replace(label, grain=grain**part.power, whole=whole)
-    if part.sees is None:  # around a drawn value, which the terms are told when it is drawn
-        return replace(label, clipped=_clipped(terms, mechanism, terms.measure, owners))
-    return _told_what_is_clipped(label, terms, mechanism, measure, owners)
+    round_to = terms.measure.round_to if terms.measure else Fraction(1)
+    whole = part.name == "count" or (part.name == "sum" and round_to.denominator == 1)
+    label = _label(part.words.format(terms.query.measured), terms, answering, measure, unit)
+    label = replace(label, round_to=round_to**part.power, whole=whole)
+    if part.select_input is None:  # around a drawn value, which the terms are told when it is drawn
+        return replace(label, clipped=_clipped(terms, mechanism, terms.measure, unit))
+    return _with_clipped_terms(label, terms, mechanism, measure, unit)
 
 
 def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label:
@@ -151,51 +155,51 @@ def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label
 
 
 def _label(
-    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, owners: Owners | None
+    words: str, terms: MethodTerms, answering: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
-    caveat = said.caveat(signed=measure is not None and measure.signed)
-    grain = measure.grain if measure else Fraction(1)
-    bounds = terms.bounds if owners is None or owners.join is None else {}  # a join has names of its own
-    left_out = leaves_out(terms.policy, bounds, terms.whole, owners, _asked_about(terms, owners))
-    label = Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
+    caveat = answering.caveat(signed=measure is not None and measure.signed)
+    round_to = measure.round_to if measure else Fraction(1)
+    bounds = terms.bounds if unit is None or unit.join is None else {}  # a join has names of its own
+    left_out = leaves_out(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
+    label = Label(words, terms.share, answering.name, caveat, round_to, below=low < 0, above=high > 0)
     return replace(label, left_out=left_out)
 
 
-def _asked_about(terms: MethodTerms, owners: Owners | None) -> list[Node]:
-    """Return what holds, or has a value, of every record that counts; owners go with all of their rows."""
-    if owners is not None:
+def _asked_about(terms: MethodTerms, unit: PrivacyUnit | None) -> list[Node]:
+    """Return what holds, or has a value, of every record that counts; units go with all of their rows."""
+    if unit is not None:
         return []
     measure = terms.measure
     value = None if measure is None else measure.expression or Column(measure.column)
     return [node for node in (terms.where, value) if node is not None]
 
 
-def _told_what_is_clipped(
-    label: Label, terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+def _with_clipped_terms(
+    label: Label, terms: MethodTerms, mechanism: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> Label:
     """Return a label that knows which records a clipping point may clip."""
-    below, above = (None, None) if owners is not None else _most(terms, measure)
+    below, above = (None, None) if unit is not None else _most(terms, measure)
     return replace(
-        label, clipped=_clipped(terms, mechanism, measure, owners), most_below=below, most_above=above
+        label, clipped=_clipped(terms, mechanism, measure, unit), most_below=below, most_above=above
     )
 
 
 def _clipped(
-    terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+    terms: MethodTerms, mechanism: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> ClippedTerms | None:
     """Return what is public about which records a clipping point lets count for less."""
     if not isinstance(mechanism, Clip | Following):
         return None
     added = measure.column if measure is not None and measure.expression is None else ""
     (name, *others) = terms.policy.columns or (added,)  # where all budgets are alike, values alone decide
-    alone = not others and name in terms.bounds and owners is None
+    alone = not others and name in terms.bounds and unit is None
     return ClippedTerms(
         terms.policy,
         ((name, terms.bounds[name]),) if alone else (),
         measure.column if measure else None,
-        measure.grain if measure else Fraction(1),
-        owners.id if owners else None,
+        measure.round_to if measure else Fraction(1),
+        unit.id if unit else None,
         computed=measure is not None and measure.expression is not None,
         below=measure is not None and measure.low < 0,
         above=measure is None or measure.high > 0,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from prdp.cells.summary import Summary
 from prdp.cells.units import Fold
 from prdp.declare.columns import computed_type, read_column
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import checked_kind
 from prdp.expressions.nodes import Cast, Column, Node, canonical
@@ -56,7 +56,7 @@ class Asked:
         ('share',)
         """
         if not isinstance(name, str) or not name or not is_writable(name):
-            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
+            raise InvalidRequest(f"alias({short_repr(name)}): a column's name is a text that is not empty.")
         return replace(self, named=name)
 
     @property
@@ -87,14 +87,14 @@ class Asked:
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that a ledger's question text has of it."""
-        return said(self)
+        return arguments(self)
 
 
 _APART = {"named", "expression"}
 """Fields of a query that are no part of what it says: a column's name, and what its text was read as."""
 
 
-def said(query: Asked, name: str = "") -> dict[str, Any]:
+def arguments(query: Asked, name: str = "") -> dict[str, Any]:
     """Return a query's name; of one from outside the package, where it is from and all that it says.
 
     Raises:
@@ -112,8 +112,8 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
             "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
             "dataclass of such fields."
         )
-    told = [f"{name}={value!r}" for name, value in values.items()]
-    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
+    named = [f"{name}={value!r}" for name, value in values.items()]
+    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": named}
 
 
 def _is_plain(value: object) -> bool:
@@ -122,7 +122,7 @@ def _is_plain(value: object) -> bool:
     return value is None or type(value) in (str, int, bool, Fraction)
 
 
-_MOST_QUANTILES = 1_000
+_MAX_QUANTILES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's grain that it is counted in.
-        sees: What the mechanism is shown; None where that depends on the parts before it.
+        power: The power of the column's rounding step that it is counted in.
+        select_input: What the mechanism is shown; None where that depends on the parts before it.
     """
 
     name: str
@@ -143,7 +143,7 @@ class DerivedPart:
     methods: tuple[Method, ...]
     words: str
     power: int
-    sees: Callable[[Summary], Summary] | None
+    select_input: Callable[[Summary], Summary] | None
 
 
 def _valued(cells: Summary) -> Summary:
@@ -169,8 +169,8 @@ class Query(Asked):
 
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
-        fold: What is made of the values of one owner's rows.
-        unproved: Why it is not answered where a record is an owner of several rows.
+        fold: What is made of the values of one unit's rows.
+        unproved: Why it is not answered where a record is a unit of several rows.
     """
 
     rule: ClassVar[str] = ""
@@ -199,8 +199,8 @@ class Query(Asked):
         """
         return None
 
-    def counts_owners(self, protect: str | None) -> bool:  # noqa: ARG002
-        """Say whether it asks how many owners there are."""
+    def counts_units(self, privacy_unit: str | None) -> bool:  # noqa: ARG002
+        """Say whether it asks how many units there are."""
         return False
 
 
@@ -220,7 +220,7 @@ class OfColumn(Query):
 
     Attributes:
         column: The column's name, or an expression over columns such as ``"price * quantity"``.
-        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
+        round_to: Values are rounded to whole multiples of it; by default the column's, or what follows from
             those of the expression's columns.
         expression: What is computed; None for a column, or where ``column`` says it and is not read yet.
 
@@ -229,7 +229,7 @@ class OfColumn(Query):
     """
 
     column: str
-    grain: Exact | None = field(default=None, kw_only=True)
+    round_to: Exact | None = field(default=None, kw_only=True)
     expression: Node | None = field(default=None, kw_only=True, repr=False)
 
     adds_up: ClassVar[bool] = False
@@ -250,7 +250,7 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return said(self) | {"of": self._of}
+        return arguments(self) | {"of": self._of}
 
     @property
     def _of(self) -> str:
@@ -338,12 +338,12 @@ class Std(OfColumn):
 class CountDistinct(OfColumn):
     """The number of different values of a column; NULL is none of them.
 
-    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_units(privacy_unit="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
-    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
+    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
 
     @property
     def word(self) -> str:
@@ -356,15 +356,15 @@ class CountDistinct(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL; ledgers call the query ``distinct``."""
-        return said(self, "distinct") | {"of": self._of}
+        return arguments(self, "distinct") | {"of": self._of}
 
     @property
     def measured(self) -> str | None:
-        """No column: values are told apart, not measured."""
+        """No column: values are distinguished, not measured."""
         return None
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column as the table spells it, if its values can be told apart."""
+        """Return the query with its column as the table spells it, if its values can be distinguished."""
         known = OfColumn.known(self, schema)
         node = known.expression
         kind = schema[known.column] if node is None else computed_type(node, schema)
@@ -374,9 +374,9 @@ class CountDistinct(OfColumn):
             )
         return known
 
-    def counts_owners(self, protect: str | None) -> bool:
-        """Say whether it asks for the values of the column that names owners."""
-        return protect is not None and self.column == protect
+    def counts_units(self, privacy_unit: str | None) -> bool:
+        """Say whether it asks for the values of the column that names units."""
+        return privacy_unit is not None and self.column == privacy_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +396,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "an owner's rows stand at several ranks, and that they stay within one budget together"
+        "a unit's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:
@@ -431,7 +431,7 @@ class Quantile(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
-        return said(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
+        return arguments(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
@@ -460,14 +460,15 @@ def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
     for part, asked in zip(parts, given, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
-                f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
+                f"q={short_repr(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are "
+                "below; "
                 "max and min are questions of their own."
             )
     twice = next((part for part in parts if parts.count(part) > 1), None)
     if twice is not None:
         raise InvalidRequest(f"q={float(twice):g} is listed twice.")
-    if not 0 < len(parts) <= _MOST_QUANTILES:
-        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
+    if not 0 < len(parts) <= _MAX_QUANTILES:
+        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MAX_QUANTILES}.")
     return parts
 
 
@@ -480,79 +481,80 @@ def count() -> Count:
     return Count()
 
 
-def sum(column: str, *, grain: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)
+def sum(column: str, *, round_to: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)
     """Ask for the sum of a column, or of an expression over columns; records without a value add nothing.
 
-    ``grain`` is what values are rounded to, here as in the queries below: by default the column's, and of an
+    ``round_to`` is what values are rounded to, here as in the queries below: by default the column's, and of
+    an
     expression what follows from its columns'.
 
-    >>> str(sum("balance")), str(sum("price * quantity", grain=0.01))
+    >>> str(sum("balance")), str(sum("price * quantity", round_to=0.01))
     ('sum of balance', 'sum of price * quantity')
     """
-    return Sum(column, grain=grain)
+    return Sum(column, round_to=round_to)
 
 
-def mean(column: str, *, grain: Exact | None = None) -> Mean:
+def mean(column: str, *, round_to: Exact | None = None) -> Mean:
     """Ask for the mean of a column; records without a value take no part.
 
     >>> mean("balance").headings
     ('mean_balance',)
     """
-    return Mean(column, grain=grain)
+    return Mean(column, round_to=round_to)
 
 
-def variance(column: str, *, grain: Exact | None = None) -> Variance:
+def variance(column: str, *, round_to: Exact | None = None) -> Variance:
     """Ask for the mean squared distance of a column's values from their mean.
 
     >>> str(variance("balance"))
     'variance of balance'
     """
-    return Variance(column, grain=grain)
+    return Variance(column, round_to=round_to)
 
 
-def std(column: str, *, grain: Exact | None = None) -> Std:
+def std(column: str, *, round_to: Exact | None = None) -> Std:
     """Ask for the standard deviation of a column: the root of its variance.
 
     >>> str(std("balance"))
     'std of balance'
     """
-    return Std(column, grain=grain)
+    return Std(column, round_to=round_to)
 
 
-def max(column: str, *, grain: Exact | None = None) -> Max:  # noqa: A001
+def max(column: str, *, round_to: Exact | None = None) -> Max:  # noqa: A001
     """Ask for the largest value of a column.
 
     >>> [method.name for method in max("balance").methods]
     ['choice', 'framework']
     """
-    return Max(column, grain=grain)
+    return Max(column, round_to=round_to)
 
 
-def min(column: str, *, grain: Exact | None = None) -> Min:  # noqa: A001
+def min(column: str, *, round_to: Exact | None = None) -> Min:  # noqa: A001
     """Ask for the smallest value of a column.
 
     >>> str(min("balance"))
     'min of balance'
     """
-    return Min(column, grain=grain)
+    return Min(column, round_to=round_to)
 
 
-def quantile(column: str, q: Exact | Iterable[Exact], *, grain: Exact | None = None) -> Quantile:
+def quantile(column: str, q: Exact | Iterable[Exact], *, round_to: Exact | None = None) -> Quantile:
     """Ask for the value below which the part ``q`` of a column's values lies; a list asks for several.
 
     >>> str(quantile("balance", 0.9)), quantile("balance", [0.25, 0.75]).headings
     ('0.9 quantile of balance', ('q0.25_balance', 'q0.75_balance'))
     """
-    return Quantile(column, listed_quantiles(q), grain=grain)
+    return Quantile(column, listed_quantiles(q), round_to=round_to)
 
 
-def median(column: str, *, grain: Exact | None = None) -> Quantile:
+def median(column: str, *, round_to: Exact | None = None) -> Quantile:
     """Ask for the middle value of a column.
 
     >>> median("balance").headings
     ('median_balance',)
     """
-    return Quantile(column, (Fraction(1, 2),), grain=grain)
+    return Quantile(column, (Fraction(1, 2),), round_to=round_to)
 
 
 def count_distinct(column: str) -> CountDistinct:

@@ -20,7 +20,7 @@ from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Asked
-from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.reads import Read, UnitRead
 from prdp.release.bias import Clipping
 from prdp.release.derived import combined
 from prdp.release.raw_answer import Answer, AnswerColumn
@@ -28,7 +28,7 @@ from prdp.release.release import Release
 from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
-"""A derived answer is given on a lattice this many bits finer than its column's grain."""
+"""A derived answer is given on a lattice this many bits finer than its column's rounding step."""
 
 Columns = tuple[Sequence[Release], ...]
 """One run's answers to one query: for each of its columns, one a group."""
@@ -40,7 +40,7 @@ Kept = dict[int, dict[int | None, Draw]]
 """What was drawn for several queries of a statement: by group, or 0 for all together, and by draw."""
 
 Together = Literal["", "pooled", "joint"]
-"""How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
+"""How groups are drawn: each alone; choosing a point together; or from units that are in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,19 @@ class Step:
         share: The part of every record's budget that it uses.
         mechanism: What draws.
         labels: What is said of each of its answers.
-        sees: What the mechanism is shown of what was read; None where that follows from earlier draws.
+        select_input: What the mechanism is shown of what was read; None where that follows from earlier
+        draws.
         once: The number of the draw, where several queries of a statement use it; None where one does.
-        paid: Which part of the share is from the query's own; None for all of it.
+        own_share: Which part of the share is from the query's own; None for all of it.
     """
 
     name: str
     share: Fraction
     mechanism: Answering
     labels: tuple[Label, ...]
-    sees: Callable[[Any], Any] | None
-    once: int | None = None
-    paid: Fraction | None = None
+    select_input: Callable[[Any], Any] | None
+    shared_draw_id: int | None = None
+    own_share: Fraction | None = None
 
     def draw(
         self, shown: Any, together: Together, entropy: Entropy, runs: int, leader: Draw | None = None
@@ -103,7 +104,7 @@ class Step:
         """Draw for disjoint groups at once: a column a run."""
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
-            if all(isinstance(one.clipping, Clipping) for column in leaders for one in column.said):
+            if all(isinstance(one.clipping, Clipping) for column in leaders for one in column.templates):
                 return mechanism.grouped_after(leaders, SummaryGroups.of(shown), self.share, entropy)
             mechanism = mechanism.alone
         columns: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
@@ -136,11 +137,13 @@ class Derived:
         self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
     ) -> ReleaseColumn:
         """Return the answers of many groups that follow from those of their parts."""
-        said = tuple(self._said("", clipped=clipped, simulated=simulated) for clipped in (False, True))
-        caveats = [np.array([one.bias is not None for one in part.said])[part.which] for part in parts]
+        template = tuple(
+            self._template("", clipped=clipped, simulated=simulated) for clipped in (False, True)
+        )
+        caveats = [np.array([one.bias is not None for one in part.templates])[part.which] for part in parts]
         which = np.any(caveats, axis=0).astype(np.intp)
         steps = exact_column(map(self._steps, zip(*(part.exact() for part in parts), strict=True)))
-        return ReleaseColumn(said, which, steps, abouts, parts)
+        return ReleaseColumn(template, which, steps, abouts, parts)
 
     def _steps(self, parts: Sequence[Fraction]) -> int:
         """Return the answer as a whole number of its lattice's steps."""
@@ -149,10 +152,10 @@ class Derived:
 
     @property
     def _finest(self) -> Fraction:
-        grain = self.measure.grain
-        return (grain**2 if self.rule == "variance" else grain) / (1 << _FINER_BITS)
+        round_to = self.measure.round_to
+        return (round_to**2 if self.rule == "variance" else round_to) / (1 << _FINER_BITS)
 
-    def _said(self, about: str, *, clipped: bool, simulated: bool) -> Release:
+    def _template(self, about: str, *, clipped: bool, simulated: bool) -> Release:
         """Return what is said of an answer, but for the number and the parts."""
         return Release(
             question=f"{self.label.words}{about}",
@@ -173,18 +176,20 @@ class Derived:
     ) -> Release:
         """Return the answer of one group, once the squares around its drawn mean are drawn as well."""
         center = self.center([part.exact for part in parts])
-        fine = int(center / self.measure.grain * (1 << CENTER_BITS))
+        fine = int(center / self.measure.round_to * (1 << CENTER_BITS))
         squares = cells.valued().squared_around(fine, CENTER_BITS)
         leaders = [self._leader(parts[0])]
-        ((answer,),) = step.draw_one(squares, entropy, 1, leaders, center / self.measure.grain)
+        ((answer,),) = step.draw_one(squares, entropy, 1, leaders, center / self.measure.round_to)
         (label,) = step.around(center).labels
-        parts += (label.on(_in_squared_grains(answer), about, simulated=simulated),)
-        said = self._said(about, clipped=any(part.bias for part in parts), simulated=simulated)
-        return replace(said, steps=self._steps([part.exact for part in parts]), parts=parts, center=center)
+        parts += (label.on(_in_squared_steps(answer), about, simulated=simulated),)
+        template = self._template(about, clipped=any(part.bias for part in parts), simulated=simulated)
+        return replace(
+            template, steps=self._steps([part.exact for part in parts]), parts=parts, center=center
+        )
 
     def center(self, parts: Sequence[Fraction]) -> Fraction:
         """Return the mean that a drawn sum and count give, to the nearest 2^-CENTER_BITS of a grain."""
-        finest = self.measure.grain / (1 << CENTER_BITS)
+        finest = self.measure.round_to / (1 << CENTER_BITS)
         return round(self._mean(parts) / finest) * finest
 
     def _mean(self, parts: Sequence[Fraction]) -> Fraction:
@@ -192,22 +197,22 @@ class Derived:
 
     def _leader(self, drawn: Release) -> Answer:
         """Return what a drawn sum says of its point, as the mechanism gave it."""
-        return Answer(drawn.steps, drawn.step / self.measure.grain, (), (), clipping=drawn.clipping)
+        return Answer(drawn.steps, drawn.step / self.measure.round_to, (), (), clipping=drawn.clipping)
 
 
-def _in_squared_grains(answer: Answer) -> Answer:
+def _in_squared_steps(answer: Answer) -> Answer:
     """Return an answer about squares of finer steps in squared grains, what is said of its point included."""
     step = answer.step / (1 << 2 * CENTER_BITS)
     if not isinstance(answer.clipping, Clipping) or answer.clipping.leader is not None:
         return replace(answer, step=step)  # of a point that follows another, grains are said already
     at = f"{float(answer.clipping.at * step):.6g} for each unit of budget"
-    said = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
-    return replace(answer, step=step, choices=said)
+    template = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
+    return replace(answer, step=step, choices=template)
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
     """Return the public ends of a derived answer."""
-    low, high = measure.low * measure.grain, measure.high * measure.grain
+    low, high = measure.low * measure.round_to, measure.high * measure.round_to
     if rule == "mean":
         return low, high
     half = (high - low) / 2  # no values spread wider than half of them at either end
@@ -249,20 +254,20 @@ class QueryPlan:
 
     def __post_init__(self) -> None:
         """Refuse steps that would spend more of the query's own share than it has."""
-        own = [step.share if step.paid is None else step.paid for step in self.steps]
+        own = [step.share if step.own_share is None else step.own_share for step in self.steps]
         refuse_overspending(self.share, own)
 
     @property
     def groups_are_apart(self) -> bool:
-        """Whether owners are in one group at most."""
-        return isinstance(self.read, OwnerRead) and self.read.apart
+        """Whether units are in one group at most."""
+        return isinstance(self.read, UnitRead) and self.read.apart
 
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that decide the answer's distribution, for the ledger, but for records and filter."""
         facts = dict(self.query.facts)
         if self.measure is not None:
-            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]
+            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.round_to)]
         return facts | {"method": self.method, "share": str(self.share)} | self.options
 
     def begun(
@@ -308,14 +313,14 @@ class QueryPlan:
         """Draw the steps for groups side by side, and return what completes the answers."""
         draws: list[tuple[Step, Draw]] = []
         for step in self.steps:
-            if step.sees is None:
+            if step.select_input is None:
                 continue
-            draw = kept.get(step.once)
+            draw = kept.get(step.shared_draw_id)
             if draw is None:
                 leader = draws[0][1] if draws else None
-                draw = step.draw(_seen(step.sees, found), self.together, entropy, runs, leader)
-            if step.once is not None:
-                draw = kept[step.once] = cache(draw)
+                draw = step.draw(_seen(step.select_input, found), self.together, entropy, runs, leader)
+            if step.shared_draw_id is not None:
+                draw = kept[step.shared_draw_id] = cache(draw)
             draws.append((step, draw))
         return partial(self._completed, draws, found, entropy, abouts, simulated=simulated)
 
@@ -343,7 +348,7 @@ class QueryPlan:
         derived = self.derived
         if derived is None:
             return list(parts)
-        squares = next((step for step in self.steps if step.sees is None), None)
+        squares = next((step for step in self.steps if step.select_input is None), None)
         if squares is None:
             return [(derived.column(each, abouts, simulated=simulated),) for each in parts]
         complete = partial(derived.around_center, squares, entropy=entropy, simulated=simulated)
@@ -352,11 +357,16 @@ class QueryPlan:
 
 def shares_drawn(plans: Iterable[QueryPlan]) -> list[Fraction]:
     """Return the share of every draw of a statement, of those that several queries need once."""
-    alone = [step.share for plan in plans for step in plan.steps if step.once is None]
-    shared = {step.once: step.share for plan in plans for step in plan.steps if step.once is not None}
+    alone = [step.share for plan in plans for step in plan.steps if step.shared_draw_id is None]
+    shared = {
+        step.shared_draw_id: step.share
+        for plan in plans
+        for step in plan.steps
+        if step.shared_draw_id is not None
+    }
     return [*alone, *shared.values()]
 
 
-def _seen(sees: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
+def _seen(select_input: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
     """Return what a mechanism is shown of each group; of groups side by side, at once."""
-    return sees(found) if isinstance(found, SummaryGroups) else list(map(sees, found))
+    return select_input(found) if isinstance(found, SummaryGroups) else list(map(select_input, found))

@@ -20,7 +20,7 @@ PointKind = Literal["whole", "number", "text", "moment", "truth"]
 Span = tuple[Any, Any]
 """A first key, and the first key that is not in it."""
 
-MOST_SPANS = 1_000
+MAX_SPANS = 1_000
 """How many spans a set is kept with; of more, neighbours are joined, which makes the set larger."""
 
 _BEYOND = 2**1024  # where a whole number that no double reaches is put
@@ -205,14 +205,14 @@ class PointSet:
 
 def _at_most(spans: list[Span]) -> tuple[Span, ...]:
     """Return ascending spans, neighbours joined until they are few enough."""
-    if len(spans) <= MOST_SPANS:
+    if len(spans) <= MAX_SPANS:
         return tuple(spans)
-    step = -(-len(spans) // MOST_SPANS)
+    step = -(-len(spans) // MAX_SPANS)
     parts = (spans[start : start + step] for start in range(0, len(spans), step))
     return tuple((part[0][0], part[-1][1]) for part in parts)
 
 
-MOST_BOXES = 64
+MAX_BOXES = 64
 """How many boxes a region is kept with; more are widened to the one around all of them."""
 
 Side = tuple[str, PointSet]
@@ -300,7 +300,7 @@ NOBODY = Region(())
 def union(regions: Iterable[Region]) -> Region:
     """Return a region that holds all of some; too many boxes are widened.
 
-    >>> weeks = [Region.where("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
+    >>> weeks = [Region.filter("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
     >>> union(weeks).boxes[0].side("week").spans
     ((1, 3), (4, 5))
     """
@@ -321,16 +321,16 @@ def intersection(regions: Sequence[Region]) -> Region:
 
 def _both(one: Region, two: Region) -> Region:
     few, many = sorted((one.boxes, two.boxes), key=len)
-    if len(few) * len(many) > MOST_BOXES:
+    if len(few) * len(many) > MAX_BOXES:
         many = (_around(many),)
-    if len(few) > MOST_BOXES:
+    if len(few) > MAX_BOXES:
         few = (_around(few),)
     met = [box for mine in few for theirs in many if (box := mine.meet(theirs)) is not None]
     return Region(_few(_tidied(met)))
 
 
 def _few(boxes: list[Box]) -> tuple[Box, ...]:
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > MAX_BOXES:
         boxes = [_around(boxes)]
     return tuple(sorted(boxes, key=repr))
 
@@ -367,7 +367,7 @@ def _tidied(boxes: list[Box]) -> list[Box]:
         for box in boxes:
             alike.setdefault(box.without(column), []).append(box)
         boxes = [_one_of(column, rest, group) for rest, group in alike.items()]
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > MAX_BOXES:
         return boxes
     return [
         box
@@ -395,7 +395,7 @@ def _name(side: Side) -> str:
 def region_to_json(region: Region) -> str:
     """Return a region as text, the same for equal ones.
 
-    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_to_json(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
     """
     boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]
@@ -484,15 +484,15 @@ def _key(kind: PointKind, point: Any) -> Any:
     return key
 
 
-_MOST_SPANS = 6
-_MOST_BOXES = 3
+_MAX_SPANS = 6
+_MAX_BOXES = 3
 _FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
 
 
 def region_words(region: Region) -> str:
     """Return whom a region is about.
 
-    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_words(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
     ('everybody', 'nobody')
@@ -501,8 +501,8 @@ def region_words(region: Region) -> str:
         return "nobody"
     if not all(box.sides for box in region.boxes):
         return "everybody"
-    shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MOST_BOXES]]
-    more = len(region.boxes) - _MOST_BOXES
+    shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MAX_BOXES]]
+    more = len(region.boxes) - _MAX_BOXES
     return "; or ".join(shown + [f"{more} more"] * (more > 0))
 
 
@@ -517,11 +517,11 @@ def _described_points(column: str, points: PointSet) -> str:
     name = shown_name(column)
     single = [span for span in points.spans if _is_one(points.kind, span)]
     if len(single) == len(points.spans) > 1 and not points.null:
-        listed = [_point(points.kind, span[0]) for span in single[:_MOST_SPANS]]
-        more = [f"{len(single) - _MOST_SPANS:,} more"] * (len(single) > _MOST_SPANS)
+        listed = [_point(points.kind, span[0]) for span in single[:_MAX_SPANS]]
+        more = [f"{len(single) - _MAX_SPANS:,} more"] * (len(single) > _MAX_SPANS)
         return f"{name} in {', '.join(listed + more)}"
-    shown = [_described_span(name, points.kind, span) for span in points.spans[:_MOST_SPANS]]
-    more = [f"{len(points.spans) - _MOST_SPANS:,} more"] * (len(points.spans) > _MOST_SPANS)
+    shown = [_described_span(name, points.kind, span) for span in points.spans[:_MAX_SPANS]]
+    more = [f"{len(points.spans) - _MAX_SPANS:,} more"] * (len(points.spans) > _MAX_SPANS)
     return " or ".join(shown + more + [f"{name} IS NULL"] * points.null)
 
 

@@ -12,7 +12,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.derived import NumberLike, plain_fraction
 from prdp.release.interval import ENDLESS, Ends, as_number
-from prdp.release.release import MovedRelease, Release, chance_of, reach_of
+from prdp.release.release import MovedRelease, Release, chance_of, tail_factor_of
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -61,16 +61,18 @@ class ComputedRelease(NumberLike):
         return tuple({id(part): part for term, _ in self.terms for part in _answers(term)}.values())
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
+        self, level: float | Fraction | str = 0.95, *, tail_factor: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return the ends between which the true value lies with this probability, as those of a release."""
-        low, high = self.between(chance_of(level), None if reach is None else reach_of(reach))
+        low, high = self.between(
+            chance_of(level), None if tail_factor is None else tail_factor_of(tail_factor)
+        )
         return as_number(low), as_number(high)
 
-    def between(self, chance: Fraction, reach: Fraction | None = None) -> Ends:
+    def between(self, chance: Fraction, tail_factor: Fraction | None = None) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         each = 1 - (1 - chance) / max(1, len(self.parts))  # all parts at once
-        return self.ends({id(part): _ends_of(part, each, reach) for part in self.parts})
+        return self.ends({id(part): _ends_of(part, each, tail_factor) for part in self.parts})
 
     def ends(self, of: dict[int, Ends]) -> Ends:
         """Return ends that contain the value whenever every answer lies between its own."""
@@ -134,25 +136,27 @@ class ComputedRelease(NumberLike):
     def flag(self) -> str:
         """What is wrong with the answer: what is of a part, or that the noise is wider than the answer."""
         flags = {part.flag for part in self.parts}
-        if formatting.TOO_POOR in flags:
-            return formatting.TOO_POOR
+        if formatting.INSUFFICIENT_BUDGET in flags:
+            return formatting.INSUFFICIENT_BUDGET
         low, high = self.between(formatting.LEVEL, Fraction(1))
         if high - low >= 2 * abs(self.exact) and high > low:
-            return formatting.MOSTLY_NOISE
+            return formatting.LOW_PRECISION
         return formatting.UNRELIABLE if formatting.UNRELIABLE in flags else ""
 
     @property
-    def condition(self) -> str:
+    def excludes(self) -> str:
         """What the interval excludes and holds at once with, in words."""
-        chosen = (part.condition for part in self.parts if getattr(part, "chosen", None) is not None)
-        said = (formatting.simultaneous(self.among), *dict.fromkeys(chosen), formatting.condition(self))
-        return "; ".join(filter(None, said))
+        chosen = (part.excludes for part in self.parts if getattr(part, "chosen", None) is not None)
+        stated = (formatting.simultaneous(self.among), *dict.fromkeys(chosen), formatting.excludes(self))
+        return "; ".join(filter(None, stated))
 
     @property
-    def aside(self) -> str:
+    def excluded_clause(self) -> str:
         """What the intervals of the parts exclude, as a clause."""
         told = (part for part in self.parts if getattr(part, "chosen", None) is None)
-        return " and what ".join(dict.fromkeys(part.aside for part in told if part.condition and part.aside))
+        return " and what ".join(
+            dict.fromkeys(part.excluded_clause for part in told if part.excludes and part.excluded_clause)
+        )
 
     @property
     def among(self) -> int:
@@ -167,7 +171,7 @@ class ComputedRelease(NumberLike):
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because one of a part lies too far away; None for those that are."""
-        far = self.between(formatting.LEVEL, formatting.REACH)
+        far = self.between(formatting.LEVEL, formatting.TAIL_FACTOR)
         pairs = zip(map(as_number, far), self.interval(formatting.LEVEL), strict=True)
         low, high = (end if math.isfinite(end) and math.isinf(kept) else None for end, kept in pairs)
         return low, high
@@ -263,11 +267,11 @@ def _answers(term: Answer | _Ratio) -> Iterator[Answer]:
         yield term
 
 
-def _ends_of(answer: Answer, chance: Fraction, reach: Fraction | None) -> Ends:
+def _ends_of(answer: Answer, chance: Fraction, tail_factor: Fraction | None) -> Ends:
     """Return between which ends an answer lies with this probability; those shown without a reach."""
     if isinstance(answer, Release):
-        return answer.shown_between(chance) if reach is None else answer.between(chance, reach)
-    low, high = answer.interval(chance, **({} if reach is None else {"reach": reach}))
+        return answer.shown_between(chance) if tail_factor is None else answer.between(chance, tail_factor)
+    low, high = answer.interval(chance, **({} if tail_factor is None else {"reach": tail_factor}))
     return _exact_end(low), _exact_end(high)
 
 

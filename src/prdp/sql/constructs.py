@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
-from prdp.sql.from_clause import FromClause, existing, per_owner, rows_of, rows_of_subquery, with_queries
+from prdp.sql.from_clause import FromClause, existing, per_unit, rows_of, rows_of_subquery, with_queries
 from prdp.sql.membership import exists_in_public, in_public
 from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
@@ -43,7 +43,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this",),
         "`WHERE`",
         "SELECT COUNT(*) FROM accounts WHERE age >= 30",
-        "`.where(...)`; what is unknown is not true",
+        "`.filter(...)`; what is unknown is not true",
     ),
     Construct(
         "Group",
@@ -111,11 +111,11 @@ CLAUSES: tuple[Construct, ...] = (
     ),
     Construct(
         "Subquery",
-        per_owner,
+        per_unit,
         ("this", "alias"),
         "`SELECT customer, SUM(x) AS t ... GROUP BY customer`",
         "SELECT AVG(t) FROM (SELECT customer, SUM(spent) AS t FROM visits GROUP BY customer) AS s",
-        "by the column of `protect=`; `COUNT(*)`, `SUM`, `AVG` of it",
+        "by the column of `privacy_unit=`; `COUNT(*)`, `SUM`, `AVG` of it",
     ),
     Construct(
         "Join",

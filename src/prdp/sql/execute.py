@@ -9,8 +9,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from prdp.declare.columns import derived_grain
-from prdp.declare.exact import Exact, exact, exact_share, told
+from prdp.declare.columns import derived_rounding
+from prdp.declare.exact import Exact, exact, exact_share, short_repr
 from prdp.declare.key_search import KeySearch
 from prdp.errors import (
     Argument,
@@ -33,7 +33,7 @@ from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.schema import ColumnType, Kind
-from prdp.sql.catalog import Catalog, Door, Questioned, read_public
+from prdp.sql.catalog import Catalog, Queryable, Questioned, read_public
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.grouping import SearchedKeys, crossed
 from prdp.sql.reading import span_of, sql_of
@@ -46,37 +46,37 @@ _NO_RECORD = "no record within the public bounds satisfies the filter"
 
 def answered(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     *,
     share: Exact,
     shares: Mapping[str, Exact] | None = None,
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
-    fresh: bool = False,
+    redraw: bool = False,
 ) -> SqlAnswers:
     """Answer a statement: its aggregates are charged once, and all else is computed from releases."""
-    asked = _compiled(text, door, catalog, keys, tables)
+    asked = _compiled(text, queryable, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return _without_charge(asked)
     parts = _shares(asked, share, shares)
     whole = rest = exact_share(share)
     if _is_empty(asked):
         return _of_no_record(asked, whole, parts)
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if isinstance(asked.keys, SearchedKeys):
-        asked, rest, said = searched(asked, asked.keys, whole, parts, fresh=fresh)
+        asked, rest, notes = searched(asked, asked.keys, whole, parts, redraw=redraw)
         if not asked.keys:  # nothing was found: only the search is paid for
-            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, said)
+            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, notes)
     groups = _questioned(asked)
-    table = groups.answer_plan(_plan(asked, groups, rest, parts), fresh=fresh)
+    table = groups.answer_plan(_plan(asked, groups, rest, parts), redraw=redraw)
     spent = whole if rest < whole else table.share
-    return replace(_computed(asked, table), share=spent, remarks=(*said, *asked.notes))
+    return replace(_computed(asked, table), share=spent, remarks=(*notes, *asked.notes))
 
 
 def explained(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     *,
     share: Exact,
@@ -85,7 +85,7 @@ def explained(
     tables: Mapping[str, object] | None = None,
 ) -> str:
     """Return what a statement would cost and do, line by line; reads no record and charges nothing."""
-    asked = _compiled(text, door, catalog, keys, tables)
+    asked = _compiled(text, queryable, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return "costs    nothing: no record is asked about"
     parts = _shares(asked, share, shares)
@@ -96,7 +96,7 @@ def explained(
         return explained_search(asked, asked.keys, exact_share(share), parts)
     groups = _questioned(asked)
     plan = _plan(asked, groups, share, parts)
-    left = groups.left
+    left = groups.remaining
     after = left - plan.share
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     fit = math.floor(left / plan.share)
@@ -104,33 +104,33 @@ def explained(
         f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(left)} left",
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
-    if asked.door is not None and asked.door.has_answer(plan):
+    if asked.queryable is not None and asked.queryable.has_answer(plan):
         lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(left)}"]
     for query, source in zip(plan.queries, asked.sources, strict=True):
-        said = sql_of(source)
-        lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
+        notes = sql_of(source)
+        lines.append(f"asks     {notes}: {query.query}, method {query.method}, share {query.share}")
     return "\n".join([*lines, groups.explain_plan(plan)])
 
 
 def _compiled(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     keys: Mapping[str, Any] | None,
     tables: Mapping[str, object] | None,
 ) -> Compiled:
-    return compiled(text, door, catalog, public=read_public(tables, catalog.tables), keys=keys)
+    return compiled(text, queryable, catalog, public=read_public(tables, catalog.tables), keys=keys)
 
 
 def _questioned(asked: Compiled) -> Questioned:
     """Return what answers the queries: the table or join, or its groups."""
-    door = asked.door
-    assert door is not None  # noqa: S101  (there are queries)
+    queryable = asked.queryable
+    assert queryable is not None  # noqa: S101  (there are queries)
     if not asked.groups:
-        return door
+        return queryable
     entry = asked.groups[0].checked.source
     try:
-        return door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
+        return queryable.group_by(*(item.key for item in asked.groups), keys=asked.keys)
     except InvalidRequest as wrong:
         raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), wrong.parts) from None
 
@@ -167,7 +167,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
     if shares is None:
         return None
     if not isinstance(shares, Mapping):
-        raise InvalidRequest(f"shares={told(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
+        raise InvalidRequest(f"shares={short_repr(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
     found: dict[int, Fraction] = {}
     known = {name.lower(): exact(part, "shares") for name, part in shares.items()}
     for item in asked.items:
@@ -220,7 +220,7 @@ def _without_charge(asked: Compiled) -> SqlAnswers:
 
 def _is_empty(asked: Compiled) -> bool:
     """Say whether no record can satisfy the filter, by constants, types and public bounds alone."""
-    return asked.door is not None and asked.door.planner.is_empty
+    return asked.queryable is not None and asked.queryable.planner.is_empty
 
 
 def _of_no_record(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None) -> SqlAnswers:
@@ -355,8 +355,8 @@ def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
     schema = {name: ColumnType(Kind.NUMBER, integer=part.whole) for name, part in parts.items()}
     if columns(node) - schema.keys():
         return False
-    grain = derived_grain(node, schema, {})
-    return grain is not None and grain.denominator == 1
+    round_to = derived_rounding(node, schema, {})
+    return round_to is not None and round_to.denominator == 1
 
 
 KEYS_PART = Fraction(1, 4)
@@ -364,7 +364,7 @@ KEYS_PART = Fraction(1, 4)
 
 
 def searched(
-    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, fresh: bool
+    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, redraw: bool
 ) -> tuple[Compiled, Fraction, tuple[str, ...]]:
     """Find the keys of all groups that are to be found; return the statement with them, and the share left.
 
@@ -376,45 +376,45 @@ def searched(
         BudgetExhausted: The searches and the aggregates do not both fit; nothing was charged.
     """
     each, rest = _split(keys, share, parts)
-    _refuse_unless_both_fit(asked, keys, each, rest, fresh=fresh)
+    _refuse_unless_both_fit(asked, keys, each, rest, redraw=redraw)
     lists: list[Any] = []
-    said: list[str] = []
+    notes: list[str] = []
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             domain = _planned(asked, item, listed, each).query.domain
-            said += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
-            lists.append([key for (key,) in _found(asked, item, listed, each, fresh=fresh).keys])
+            notes += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
+            lists.append([key for (key,) in _found(asked, item, listed, each, redraw=redraw).keys])
         else:
             lists.append(listed)
     found = crossed(asked.groups, lists) if all(lists) else []
-    return replace(asked, keys=found), rest, tuple(dict.fromkeys(said))
+    return replace(asked, keys=found), rest, tuple(dict.fromkeys(notes))
 
 
 def _refuse_unless_both_fit(
-    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, fresh: bool
+    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, redraw: bool
 ) -> None:
     """Refuse a statement whose account pays for its searches, and not for what is asked of the keys then.
 
     Which keys are found, and so whom the aggregates are charged to, is not known yet: everybody whom the
     statement is about has to have enough left.
     """
-    door: Any = asked.door
+    queryable: Any = asked.queryable
     searches = _searches(asked, keys, each)
-    due = each * sum(fresh or not _is_paid(door.ledger, plan) for plan in searches)
+    due = each * sum(redraw or not _is_paid(queryable.ledger, plan) for plan in searches)
     if not due:
         return
-    region = door.planner.region()
-    left = door.ledger.left_in(region)
-    if due + rest > left:
+    region = queryable.planner.region()
+    remaining = queryable.ledger.remaining_in(region)
+    if due + rest > remaining:
         raise BudgetExhausted(
             due + rest,
-            left,
+            remaining,
             f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
-            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. ",
-            *offer(left),
+            f"{shown_part(remaining)} is left of the budgets of those it is about. Nothing was charged. ",
+            *offer(remaining),
         )
-    if hasattr(door.ledger, "refuse_past_quota"):
-        door.ledger.refuse_past_quota(due + rest, region)
+    if hasattr(queryable.ledger, "refuse_past_quota"):
+        queryable.ledger.refuse_past_quota(due + rest, region)
 
 
 def _searches(asked: Compiled, keys: SearchedKeys, each: Fraction) -> list[Any]:
@@ -436,20 +436,20 @@ def _is_paid(ledger: Any, plan: Any) -> bool:
 
 def _planned(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction) -> Any:
     """Return what would be done to find the keys of a group, or refuse it."""
-    door: Any = asked.door
-    said = dict(search)
-    known = {name: said.pop(name) for name in ("most_keys",) if name in said}
+    queryable: Any = asked.queryable
+    notes = dict(search)
+    known = {name: notes.pop(name) for name in ("max_keys",) if name in notes}
     try:
-        return door.plan_keys(item.key, KeySearch(**said), share=share, **known)
+        return queryable.plan_keys(item.key, KeySearch(**notes), share=share, **known)
     except InvalidRequest as wrong:
         text = asked.statement.text
         raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
 
 
-def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, fresh: bool) -> Any:
-    door: Any = asked.door
+def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, redraw: bool) -> Any:
+    queryable: Any = asked.queryable
     try:
-        return door.find_keys(item.key, share=share, fresh=fresh, **search)
+        return queryable.find_keys(item.key, share=share, redraw=redraw, **search)
     except InvalidRequest as wrong:
         text = asked.statement.text
         raise SqlError(text, span_of(item.checked.source, text), wrong.parts) from None
@@ -473,22 +473,22 @@ def explained_search(
 ) -> str:
     """Return what a statement with searches would cost and do; reads no record and charges nothing."""
     each, rest = _split(keys, share, parts)
-    door: Any = asked.door
-    left = door.left
-    after = shown_part(left - share) if share <= left else "nothing: it would be refused"
+    queryable: Any = asked.queryable
+    remaining = queryable.remaining
+    after = shown_part(remaining - share) if share <= remaining else "nothing: it would be refused"
     lines = [
         f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
-        f"leaves   {after}, of {shown_part(left)} that is left now",
+        f"leaves   {after}, of {shown_part(remaining)} that is left now",
     ]
-    if all(plan.standing(door.ledger) is not None for plan in _searches(asked, keys, each)):
+    if all(plan.standing(queryable.ledger) is not None for plan in _searches(asked, keys, each)):
         lines = [
             "costs    nothing to find keys: they were found before",
             f"         at most {rest} for what is asked of them; nothing, if that was answered before",
-            f"leaves   at least {after}, of {shown_part(left)} that is left now",
+            f"leaves   at least {after}, of {shown_part(remaining)} that is left now",
         ]
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             lines.append(f"finds    keys of {item.text}, share {each}")
-            lines.append(str(door.explain_keys(item.key, share=each, **listed)))
+            lines.append(str(queryable.explain_keys(item.key, share=each, **listed)))
     lines += [f"asks     {sql_of(source)}, for each key that is found" for source in asked.sources]
     return "\n".join(lines)

@@ -41,7 +41,7 @@ Mechanism = Callable[[Any, Fraction, Fraction], object]
 
 _LONGEST = 10_000_000
 _DEEPEST = 100
-_MOST_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
+_MAX_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _plain(value: object, depth: int = 0) -> object:  # noqa: PLR0911  (one retu
     match value:
         case None | bool():
             return value
-        case int() if value.bit_length() <= _MOST_BITS:
+        case int() if value.bit_length() <= _MAX_BITS:
             return int(value)
         case float():
             return float(value)
@@ -149,7 +149,7 @@ class RunFacts(Protocol):
         """The public bounds of columns."""
 
     @property
-    def where(self) -> Node | None:
+    def filter(self) -> Node | None:
         """Which records take part; None for all."""
 
     @property
@@ -157,8 +157,8 @@ class RunFacts(Protocol):
         """The SQL of a relation; empty for plain tables."""
 
     @property
-    def edition(self) -> str:
-        """The edition of the data."""
+    def snapshot(self) -> str:
+        """The snapshot of the data."""
 
     def region(self) -> str | None:
         """Return whom a question is charged to; None for everybody."""
@@ -203,9 +203,9 @@ class CustomPlan:
         return self.planner.region()
 
     @property
-    def edition(self) -> str:
-        """Which edition of the data it asks."""
-        return self.planner.edition
+    def snapshot(self) -> str:
+        """Which snapshot of the data it asks."""
+        return self.planner.snapshot
 
     @property
     def text(self) -> str:
@@ -221,7 +221,7 @@ class CustomPlan:
             facts["source"] = self.planner.source
         if self.planner.where is not None:
             facts["where"] = canonical(self.planner.where)
-        facts |= {"edition": self.edition} if self.edition else {}
+        facts |= {"snapshot": self.snapshot} if self.snapshot else {}
         return facts | {"share": str(self.share)}
 
     def standing(self, ledger: Ledger) -> Released | None:
@@ -243,7 +243,7 @@ class CustomPlan:
         """Return no points: a caller's mechanism starts from nothing."""
         return None
 
-    def hinted(self, hint: str | None) -> CustomPlan:  # noqa: ARG002
+    def warm_started(self, hint: str | None) -> CustomPlan:  # noqa: ARG002
         """Return the same plan."""
         return self
 
@@ -295,7 +295,7 @@ class CustomPlan:
             epsilon=epsilon,
             choices=(("kept budgets from", f"{float(least):.6g} on"),),
             failed=came.failed,
-            simulated=reader.stand_in,
+            simulated=reader.synthetic,
             left_out=self._left_out,
         )
 

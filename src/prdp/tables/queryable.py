@@ -21,7 +21,7 @@ from prdp.expressions.nodes import Node
 from prdp.ledger import Ledger
 from prdp.methods import Chosen
 from prdp.plan.explain import Explainable, Whose, explained
-from prdp.plan.key_plan import MOST_KEYS_OF_OWNERS, FindKeys, KeysPlan, Measured, keys_plan, never_found
+from prdp.plan.key_plan import MAX_KEYS_OF_UNITS, FindKeys, KeysPlan, Measured, keys_plan, never_found
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
@@ -33,7 +33,7 @@ from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.groups import Groups
 from prdp.tables.query_methods import Questions, binned
@@ -56,22 +56,22 @@ class Opened:
     _reader: Reader
 
     @property
-    def stand_in(self) -> bool:
+    def synthetic(self) -> bool:
         """Whether the records are public or made up: nothing is charged, and all releases are marked."""
-        return self._reader.stand_in
+        return self._reader.synthetic
 
     @property
-    def left(self) -> Fraction:
-        """The part of every record's budget that is left; all of it for a stand-in.
+    def remaining(self) -> Fraction:
+        """The part of every record's budget that is left; all of it for a synthetic table.
 
         >>> import numpy
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
         >>> release = accounts.count(share=0.1)
-        >>> accounts.left
+        >>> accounts.remaining
         Fraction(9, 10)
         """
-        return self.ledger.left
+        return self.ledger.remaining
 
     @property
     def columns(self) -> list[str]:
@@ -93,19 +93,19 @@ class Opened:
 
     def has_answer(self, plan: Explainable) -> bool:
         """Say whether a plan has been answered before, so that asking again costs nothing."""
-        return not self.stand_in and plan.standing(self.ledger) is not None
+        return not self.synthetic and plan.standing(self.ledger) is not None
 
     def _explained(self, plan: Explainable, whose: Whose) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
-        left = None if self.stand_in else self.ledger.left_in(plan.region)
+        remaining = None if self.synthetic else self.ledger.remaining_in(plan.region)
         answered = self.has_answer(plan)
-        if isinstance(plan, Plan) and not self.stand_in and not answered:
-            plan = plan.hinted(plan.hint(self.ledger))
-        return explained(plan, self._reader.source, whose, left=left, answered=answered)
+        if isinstance(plan, Plan) and not self.synthetic and not answered:
+            plan = plan.warm_started(plan.warm_start(self.ledger))
+        return explained(plan, self._reader.source, whose, remaining=remaining, answered=answered)
 
     @property
     def _called(self) -> str:
-        return "prdp stand-in" if self.stand_in else "prdp"
+        return "prdp synthetic table" if self.synthetic else "prdp"
 
     @property
     def _title(self) -> str:
@@ -126,17 +126,17 @@ class Opened:
         return {}
 
     @property
-    def _shown_grains(self) -> Grains:
+    def _shown_rounding(self) -> Rounding:
         return {}
 
     @property
-    def _shown_left(self) -> str:
-        if self.stand_in:
+    def _shown_remaining(self) -> str:
+        if self.synthetic:
             return "public or made up: nothing is charged, and no answer is private"
         try:
-            left = self.ledger.left
-            least = "at least " if self.ledger.fixed and left < 1 else ""
-            return f"{least}{'all' if left == 1 else spelled(left)} of every budget left"
+            remaining = self.ledger.remaining
+            least = "at least " if self.ledger.immutable and remaining < 1 else ""
+            return f"{least}{'all' if remaining == 1 else spelled(remaining)} of every budget left"
         except PrdpError:  # a view must not fail: questions will say what is wrong with the account
             return "account not readable here"
 
@@ -148,24 +148,24 @@ class Opened:
         columns = ", ".join(self.columns[:_SHOWN_COLUMNS])
         more = len(self.columns) - _SHOWN_COLUMNS
         columns += f" and {more} more" if more > 0 else ""
-        return f"<{self._title}{policies}; {columns}; {self._shown_left}>"
+        return f"<{self._title}{policies}; {columns}; {self._shown_remaining}>"
 
     def _repr_html_(self) -> str:
         rows = []
         for name, kind in self._shown_schema.items():
             low, high = (spelled(end) for end in self._shown_bounds.get(name, (Fraction(0), Fraction(0))))
             bounds = f"{low} to {high}" if name in self._shown_bounds else ""
-            grain = spelled(self._shown_grains[name]) if name in self._shown_grains else ""
-            rows.append([name, kind.native or kind.kind.value, bounds, grain])
+            round_to = spelled(self._shown_rounding[name]) if name in self._shown_rounding else ""
+            rows.append([name, kind.native or kind.kind.value, bounds, round_to])
         policies = [f"{name} {policy!r}".strip() for name, policy in self._shown_policies.items()]
-        heads = ["column", "type", "bounds", "grain"]
-        return html_table(self._title, heads, rows, [*policies, self._shown_left])
+        heads = ["column", "type", "bounds", "round_to"]
+        return html_table(self._title, heads, rows, [*policies, self._shown_remaining])
 
 
 def reader_of(opened: Opened) -> Reader:
-    """Return what reads the records of a stand-in, for simulations; refuse real records."""
-    if not opened.stand_in:
-        raise TypeError("only a stand-in's records may be read without a charge")
+    """Return what reads the records of a synthetic table, for simulations; refuse real records."""
+    if not opened.synthetic:
+        raise TypeError("only a synthetic table's records may be read without a charge")
     return opened._reader  # noqa: SLF001  (the one way past an account, and it is for stand-ins alone)
 
 
@@ -175,7 +175,7 @@ class Queried(Opened, Questions[Release]):
     name: str
     policy: Policy
     bounds: Bounds
-    grain: Grains
+    round_to: Rounding
     condition: Node | None
 
     @property
@@ -189,7 +189,7 @@ class Queried(Opened, Questions[Release]):
         """The tables that SQL may name."""
 
     @abstractmethod
-    def where(self, condition: str) -> Self:
+    def filter(self, condition: str) -> Self:
         """Return those rows alone for which a condition holds."""
 
     def filtered(self, condition: Node) -> Self:
@@ -199,17 +199,17 @@ class Queried(Opened, Questions[Release]):
         return narrowed
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of their budgets that these records have left, all of them; all of it for a stand-in.
 
         >>> import numpy
         >>> import prdp
-        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
-        >>> release = visits.where("week = 46").count(share=0.75)
-        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", immutable=["week"])
+        >>> release = visits.filter("week = 46").count(share=0.75)
+        >>> visits.remaining, visits.filter("week = 46").remaining, visits.filter("week = 45").remaining
         (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
         """
-        return self.ledger.left_in(self.planner.region())
+        return self.ledger.remaining_in(self.planner.region())
 
     @property
     def _shown_policies(self) -> Mapping[str, Policy]:
@@ -220,8 +220,8 @@ class Queried(Opened, Questions[Release]):
         return self.bounds
 
     @property
-    def _shown_grains(self) -> Grains:
-        return self.grain
+    def _shown_rounding(self) -> Rounding:
+        return self.round_to
 
     @property
     @abstractmethod
@@ -249,8 +249,8 @@ class Queried(Opened, Questions[Release]):
         alphabet: object = None,
         longest: object = None,
         false_keys: Exact = FALSE_KEYS,
-        most_keys: int = MOST_KEYS_OF_OWNERS,
-        fresh: bool = False,
+        max_keys: int = MAX_KEYS_OF_UNITS,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Find the keys that a column has, with nothing known but what they may look like: docs/keys.md.
 
@@ -262,7 +262,7 @@ class Queried(Opened, Questions[Release]):
         >>> import prdp
         >>> homes = prdp.open({"zip": numpy.array(["94103"] * 400 + ["94110"] * 300)}, policy="1")
         >>> found = homes.find_keys("zip", pattern="[0-9]{5}", share=0.5)
-        >>> found.top(2).keys, homes.left  # now and then, one that nobody has comes after them
+        >>> found.top(2).keys, homes.remaining  # now and then, one that nobody has comes after them
         ((('94103',), ('94110',)), Fraction(1, 2))
 
         Args:
@@ -278,8 +278,9 @@ class Queried(Opened, Questions[Release]):
                 weighted by how likely their characters are in English words, titles and codes.
             longest: How many characters a text has at most.
             false_keys: How many keys that nobody has may be expected to be shown.
-            most_keys: With ``protect``, how many keys of one owner count, each with its part of the budget.
-            fresh: Pay for a new answer although this question has been answered before.
+            max_keys: With ``privacy_unit``, how many keys of one unit count, each with its part of the
+            budget.
+            redraw: Pay for a new answer although this question has been answered before.
 
         Warns:
             KeysOutOfReach: Hardly any key can be found with this share, by public facts.
@@ -292,7 +293,7 @@ class Queried(Opened, Questions[Release]):
             longest=longest,
             false_keys=false_keys,
         )
-        return self._keys(columns, search, share, fresh=fresh, most_keys=most_keys)
+        return self._keys(columns, search, share, redraw=redraw, max_keys=max_keys)
 
     def top_keys(
         self,
@@ -307,8 +308,8 @@ class Queried(Opened, Questions[Release]):
         alphabet: object = None,
         longest: object = None,
         false_keys: Exact = FALSE_KEYS,
-        most_keys: int = MOST_KEYS_OF_OWNERS,
-        fresh: bool = False,
+        max_keys: int = MAX_KEYS_OF_UNITS,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Find the k keys with the largest budget mass, or with the most records; as ``find_keys``.
 
@@ -333,8 +334,8 @@ class Queried(Opened, Questions[Release]):
             alphabet: As in ``find_keys``.
             longest: As in ``find_keys``.
             false_keys: As in ``find_keys``.
-            most_keys: As in ``find_keys``.
-            fresh: As in ``find_keys``.
+            max_keys: As in ``find_keys``.
+            redraw: As in ``find_keys``.
         """
         search = KeySearch(
             pattern=pattern,
@@ -344,10 +345,10 @@ class Queried(Opened, Questions[Release]):
             longest=longest,
             false_keys=false_keys,
         )
-        return self._keys(columns, search, share, fresh=fresh, size=k, per=by, most_keys=most_keys)
+        return self._keys(columns, search, share, redraw=redraw, size=k, per=by, max_keys=max_keys)
 
     def explain_keys(
-        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **said: Any
+        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **options: Any
     ) -> str:
         """Return what ``find_keys`` would charge, read, draw and need, with the same arguments.
 
@@ -357,8 +358,8 @@ class Queried(Opened, Questions[Release]):
         >>> print(homes.explain_keys("zip", pattern="[0-9]{5}", share=0.5).splitlines()[-2])
         note     of 100,000 possible keys, 0.01 that nobody has may be expected among those shown
         """
-        known = {name: said.pop(name) for name in ("size", "per", "most_keys") if name in said}
-        plan = self.plan_keys(columns, KeySearch(**said), share=share, **known)
+        known = {name: options.pop(name) for name in ("size", "per", "max_keys") if name in options}
+        plan = self.plan_keys(columns, KeySearch(**options), share=share, **known)
         *lines, ledger = self._explained(plan, self._whose).splitlines()
         notes = [*never_found(plan.query.domain.columns), *plan.notes()[:2]]
         return "\n".join([*lines, *(f"note     {note}" for note in notes), ledger])
@@ -371,7 +372,7 @@ class Queried(Opened, Questions[Release]):
         share: Exact,
         size: int | None = None,
         per: Measured = "mass",
-        most_keys: int = MOST_KEYS_OF_OWNERS,
+        max_keys: int = MAX_KEYS_OF_UNITS,
     ) -> KeysPlan:
         """Return what would be done to find keys, or refuse; reads and charges nothing.
 
@@ -381,7 +382,7 @@ class Queried(Opened, Questions[Release]):
             share: The part of every record's budget to use.
             size: How many of the largest to show; by default all that are found.
             per: What is added up for a key.
-            most_keys: How many keys of one owner count.
+            max_keys: How many keys of one unit count.
         """
         planner = self.planner
         listed = columns if isinstance(columns, list | tuple) else [columns]
@@ -392,17 +393,17 @@ class Queried(Opened, Questions[Release]):
             )
         by = read_keys(columns, planner.schema)
         domain = search.domain(by, planner.schema, planner.bounds)
-        return keys_plan(planner, FindKeys(by, domain, size, per, most_keys), share)
+        return keys_plan(planner, FindKeys(by, domain, size, per, max_keys), share)
 
     def _keys(
-        self, columns: Any, search: KeySearch, share: Exact, *, fresh: bool, **said: Any
+        self, columns: Any, search: KeySearch, share: Exact, *, redraw: bool, **options: Any
     ) -> ReleaseTable:
         self._refuse_shared(search.among, "among=")
-        plan = self.plan_keys(columns, search, share=share, **said)
-        standing = None if fresh else plan.standing(self.ledger)
+        plan = self.plan_keys(columns, search, share=share, **options)
+        standing = None if redraw else plan.standing(self.ledger)
         if standing is None and (words := plan.out_of_reach()):
             warnings.warn(words, KeysOutOfReach, stacklevel=3)
-        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.tabled(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def _refuse_shared(self, keys: object, what: str) -> None:
         """Refuse keys that come from the records themselves."""
@@ -442,8 +443,9 @@ class Queried(Opened, Questions[Release]):
     ) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share. Where a record is an owner of
-        several rows, which may lie in several groups, all are answered together: docs/owners.md. A key that
+        The groups are disjoint, so each is answered with the whole share. Where a record is a unit of
+        several rows, which may lie in several groups, all are answered together: docs/privacy_units.md. A
+        key that
         no record has is answered with noise like any other; records whose key is not listed are in no answer,
         unless ``other`` makes a group of them.
 
@@ -451,7 +453,7 @@ class Queried(Opened, Questions[Release]):
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
         >>> counts = accounts.group_by(prdp.bins("age", [0, 40, 80])).count(share="1/4")
-        >>> [str(age) for (age,), _ in counts], accounts.ledger.left
+        >>> [str(age) for (age,), _ in counts], accounts.ledger.remaining
         (['[0, 40)', '[40, 80]'], Fraction(3, 4))
 
         Args:
@@ -489,7 +491,13 @@ class Queried(Opened, Questions[Release]):
         )
 
     def value_counts(
-        self, column: str | GroupKey, *, share: Exact, keys: object = None, fresh: bool = False, **search: Any
+        self,
+        column: str | GroupKey,
+        *,
+        share: Exact,
+        keys: object = None,
+        redraw: bool = False,
+        **search: Any,
     ) -> ReleaseTable:
         """Count the records of each value of a column: half of the share finds the values, half counts them.
 
@@ -499,25 +507,25 @@ class Queried(Opened, Questions[Release]):
         >>> import numpy
         >>> import prdp
         >>> staff = prdp.open({"job": numpy.array(["chef"] * 900 + ["clerk"] * 500)}, policy=1)
-        >>> staff.value_counts("job", share=0.5, pattern="[a-z]{3,6}").top(2).keys, staff.left
+        >>> staff.value_counts("job", share=0.5, pattern="[a-z]{3,6}").top(2).keys, staff.remaining
         ((('chef',), ('clerk',)), Fraction(1, 2))
 
         Args:
             column: The column.
             share: The part of every record's budget to use.
             keys: The values, where they are public: as in ``group_by``.
-            fresh: Pay for a new answer although this question has been answered before.
+            redraw: Pay for a new answer although this question has been answered before.
             search: What is known of the values: ``pattern=``, ``between=`` and others of ``find_keys``.
         """
         if keys is not None:
             if search:
                 raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
-            return self.group_by(column, keys=keys).count(share=share, fresh=fresh)
+            return self.group_by(column, keys=keys).count(share=share, redraw=redraw)
         each = exact_share(share) / 2
-        found = self.find_keys(column, share=each, fresh=fresh, **search)
+        found = self.find_keys(column, share=each, redraw=redraw, **search)
         if not found.keys:
             return replace(found, question="count", asked=("count",), releases=())
-        return self.group_by(column, keys=found).count(share=each, fresh=fresh)
+        return self.group_by(column, keys=found).count(share=each, redraw=redraw)
 
     def histogram(
         self,
@@ -527,7 +535,7 @@ class Queried(Opened, Questions[Release]):
         bins: int | None = None,
         share: Exact,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
 
@@ -540,7 +548,7 @@ class Queried(Opened, Questions[Release]):
         4
         """
         by = binned(column, edges, bins, self.planner)
-        return self.group_by(by).count(share=share, method=method, fresh=fresh)
+        return self.group_by(by).count(share=share, method=method, redraw=redraw)
 
     def sql(
         self,
@@ -550,7 +558,7 @@ class Queried(Opened, Questions[Release]):
         shares: Mapping[str, Exact] | None = None,
         keys: Mapping[str, Any] | None = None,
         tables: Mapping[str, object] | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> SqlAnswers:
         """Answer a SQL statement; its aggregates are the questions that the methods above ask.
 
@@ -561,7 +569,7 @@ class Queried(Opened, Questions[Release]):
         >>> people = {"age": numpy.array([31, 58])}
         >>> accounts = prdp.open(people, policy="1", bounds={"age": (0, 120)}, name="accounts")
         >>> answers = accounts.sql("SELECT COUNT(*) AS n, AVG(age) FROM accounts WHERE age > 18", share=0.1)
-        >>> answers.columns, accounts.left
+        >>> answers.columns, accounts.remaining
         (('n', 'AVG(age)'), Fraction(9, 10))
 
         Args:
@@ -571,13 +579,13 @@ class Queried(Opened, Questions[Release]):
             keys: Public keys of what is grouped by, where the statement does not say them, such as
                 ``{"job": ["clerk", "chef"]}``.
             tables: Public tables that the statement names, by name: dicts of lists, or frames.
-            fresh: Pay for new answers although these questions have been answered before.
+            redraw: Pay for new answers although these questions have been answered before.
         """
         from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
         return answered(
-            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, fresh=fresh
+            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, redraw=redraw
         )
 
     def explain_sql(
@@ -612,7 +620,7 @@ class Queried(Opened, Questions[Release]):
         *,
         share: Exact,
         method: Chosen = "rank",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``.
 
@@ -625,7 +633,7 @@ class Queried(Opened, Questions[Release]):
         """
         query = Quantile(column, listed_quantiles(q))
         plan = self.plan(query, share=share, options=Options.of(method))
-        return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
+        return plan.tabled(self._answered(plan, redraw=redraw)).releases[0]
 
     def plan(
         self,
@@ -641,12 +649,12 @@ class Queried(Opened, Questions[Release]):
         """Return what a plan would do; reads no record and charges nothing."""
         return self._explained(plan, self._whose)
 
-    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
+    def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, redraw=redraw))
 
-    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
-        return answer(self.ledger, plan, self._reader, fresh=fresh)
+    def _answered(self, plan: Plan, *, redraw: bool) -> Released:
+        return answer(self.ledger, plan, self._reader, redraw=redraw)
 
 
 def _listed(columns: Sequence[Any]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from prdp.cells.summary import Summary, magnitude_key
 from prdp.cells.units import Fold
 from prdp.declare.columns import column_of, read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.expressions.check import check
@@ -24,7 +24,7 @@ from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
 from prdp.expressions.tokens import is_writable
 from prdp.ledger import MemoryLedger
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
@@ -34,8 +34,8 @@ from prdp.testing.engine_records import (
     FRACTIONS,
     INFINITY,
     NAN,
-    ONE_ROW_EACH,
-    OWNERS,
+    ONE_ROW_PER_UNIT,
+    UNITS,
     WHOLES,
     Brevity,
     record_of,
@@ -46,11 +46,11 @@ from prdp.testing.reference import (
     in_groups,
     magnitude_code,
     reference_keys,
-    reference_owners,
     reference_rows,
     reference_scaled,
     reference_summary,
     reference_tops,
+    reference_units,
     rising_caps,
 )
 
@@ -58,17 +58,17 @@ PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
 VALUE = Measure("v", Fraction(1), 0, 10**12)
 
 
-class OwnerContract(Brevity):
-    """Tests that an engine's owners are those of the plain Python reference."""
+class UnitContract(Brevity):
+    """Tests that an engine's units are those of the plain Python reference."""
 
     def engine(self, records: Sequence[Record]) -> Engine:
         """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
         raise NotImplementedError
 
-    def test_owners_are_folded_from_all_their_rows(self) -> None:
-        """Tell owners apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
+    def test_units_are_folded_from_all_their_rows(self) -> None:
+        """Tell units apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
         signed = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
-        engine = self.engine(OWNERS)
+        engine = self.engine(UNITS)
         cases: list[tuple[str, Measure | None, str | None, Fold]] = [
             ("job", None, None, "sum"),
             ("job", None, "v > 5", "sum"),
@@ -82,17 +82,17 @@ class OwnerContract(Brevity):
             ("x", signed, None, "max"),
             ("job", signed, "eps < 1", "min"),
         ]
-        for protect, measure, where, fold in cases:
-            reading = owner_reading(engine, protect, measure, where, None, fold)
-            found = engine.fold_owners(reading)
-            assert found == reference_owners(OWNERS, reading), (protect, measure, where, fold)
+        for privacy_unit, measure, where, fold in cases:
+            reading = unit_reading(engine, privacy_unit, measure, where, None, fold)
+            found = engine.fold_units(reading)
+            assert found == reference_units(UNITS, reading), (privacy_unit, measure, where, fold)
             assert found[0][0].cells
 
-    def test_what_owners_add_to_several_groups_is_scaled_down_together(self) -> None:
-        """Group the rows of owners by columns that differ within an owner; look twice, as mechanisms do."""
+    def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:
+        """Group the rows of units by columns that differ within a unit; look twice, as mechanisms do."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)
-        engine = self.engine(OWNERS)
-        for protect, by, keys, measure, where, other in (
+        engine = self.engine(UNITS)
+        for privacy_unit, by, keys, measure, where, other in (
             ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, None, None, False),
             ("job", [bins("v", [-(2**63), 0, 8, 2**63])], None, signed, None, False),
             ("job", ["x"], [0.0, 2.5, 7], signed, "v < 5000", False),
@@ -101,48 +101,48 @@ class OwnerContract(Brevity):
             ("x", ["job"], ["several"], None, None, True),
         ):
             grouping = read_grouping(by, keys, engine.schema, other=other)
-            reading = owner_reading(engine, protect, measure, where, grouping)
-            assert engine.fold_owners(reading) == reference_owners(OWNERS, reading), (protect, by, where)
+            reading = unit_reading(engine, privacy_unit, measure, where, grouping)
+            assert engine.fold_units(reading) == reference_units(UNITS, reading), (privacy_unit, by, where)
             count_rows = measure is None
             for caps in self.some(rising_caps(reading), 2):
-                found = engine.scale_owners(reading, caps, count_rows=count_rows)
-                expected = reference_scaled(OWNERS, reading, caps, count_rows=count_rows)
-                assert found == expected, (protect, by, where, caps)
+                found = engine.scale_units(reading, caps, count_rows=count_rows)
+                expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
+                assert found == expected, (privacy_unit, by, where, caps)
                 assert any(found) or not any(caps.by_level)
 
-    def test_owners_with_more_than_one_row_are_left_out_where_each_has_one(self) -> None:
+    def test_units_with_more_than_one_row_are_left_out_where_each_has_one(self) -> None:
         """Count own rows before any filter and whatever their budgets; in groups, with and without them."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)
-        records = [*OWNERS, *ONE_ROW_EACH]
+        records = [*UNITS, *ONE_ROW_PER_UNIT]
         engine = self.engine(records)
         by_value = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
         asked = product(("job", "x", "day"), (None, signed), (None, "v > 5", "eps < 1"), (None, by_value))
-        for protect, measure, where, groups in self.some(list(asked), 5):
-            plain = owner_reading(engine, protect, measure, where, groups)
+        for privacy_unit, measure, where, groups in self.some(list(asked), 5):
+            plain = unit_reading(engine, privacy_unit, measure, where, groups)
             for apart in {False, groups is not None}:
-                owners = Owners(protect, 1 if apart else 1000, one_row=True)
-                reading = replace(plain, owners=owners, apart=apart)
-                found = engine.fold_owners(reading)
-                assert found == reference_owners(records, reading), (protect, measure, where, apart)
+                unit = PrivacyUnit(privacy_unit, 1 if apart else 1000, one_row=True)
+                reading = replace(plain, unit=unit, apart=apart)
+                found = engine.fold_units(reading)
+                assert found == reference_units(records, reading), (privacy_unit, measure, where, apart)
                 if groups is not None and not apart:
                     for caps in self.some(rising_caps(reading), 2):
-                        scaled = engine.scale_owners(reading, caps, count_rows=measure is None)
+                        scaled = engine.scale_units(reading, caps, count_rows=measure is None)
                         expected = reference_scaled(records, reading, caps, count_rows=measure is None)
-                        assert scaled == expected, (protect, measure, where, caps)
+                        assert scaled == expected, (privacy_unit, measure, where, caps)
 
 
-def owner_reading(  # noqa: PLR0917
+def unit_reading(  # noqa: PLR0917
     engine: Engine,
-    protect: str,
+    privacy_unit: str,
     measure: Measure | None,
     where: str | None,
     groups: Grouping | None,
     fold: Fold = "sum",
-) -> OwnerRead:
-    """Return what an engine is asked of owners."""
+) -> UnitRead:
+    """Return what an engine is asked of units."""
     policy = PERSONAL.within(engine.schema, {})
-    return OwnerRead(
-        policy, policy.levels, Owners(protect), measure, fold, read_condition(engine, where), groups
+    return UnitRead(
+        policy, policy.levels, PrivacyUnit(privacy_unit), measure, fold, read_condition(engine, where), groups
     )
 
 
@@ -298,7 +298,7 @@ def _can_be_a_key(value: object) -> bool:
 __all__ = ["PERSONAL", "VALUE", "EngineContract"]
 
 
-class EngineContract(RowContract, KeyContract, OwnerContract):
+class EngineContract(RowContract, KeyContract, UnitContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def lost(self, records: Sequence[Record]) -> Engine | None:
@@ -356,11 +356,11 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
             assert [summary.cells for summary in found] == [summary.cells for summary in expected]
             assert sum(cell.total for summary in found for cell in summary.cells) == 2 * sum(ends)
 
-    def test_fractions_are_rounded_to_their_grain_and_moved_into_bounds(self) -> None:
+    def test_fractions_are_rounded_to_their_rounding_step_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
         records = [record_of(eps=0.5, x=x) for x in FRACTIONS]
-        for grain in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
-            measure = Measure("x", grain, -(10**9), 10**9)
+        for round_to in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
+            measure = Measure("x", round_to, -(10**9), 10**9)
             found, expected = self.summary(records, PERSONAL, measure)
             assert found.cells == expected.cells
 
@@ -423,19 +423,19 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
                 assert list(engine.key_totals(keys)) == expected
                 assert expected[0].keys
 
-    def test_each_value_stands_at_the_highest_level_of_its_records(self) -> None:
+    def test_each_value_is_at_the_highest_level_of_its_records(self) -> None:
         """Look at the values of every kind of column, in groups and in all, with a filter and without."""
         for column, where in (("v", None), ("x", None), ("job", "v > 5"), ("day", "eps < 1"), ("x", "v < 0")):
-            engine = self.engine(OWNERS)
+            engine = self.engine(UNITS)
             for grouping in (None, read_grouping(["job"], ["several", "nobody", "clerk"], engine.schema)):
                 reading = _key_reading(engine, column, where, grouping)
-                expected = [reference_tops(group, reading) for group in in_groups(OWNERS, grouping)]
+                expected = [reference_tops(group, reading) for group in in_groups(UNITS, grouping)]
                 assert list(engine.top_levels(reading)) == expected, (column, where, grouping)
                 assert any(summary.cells for summary in expected)
 
     def test_rows_are_handed_out_with_their_levels_and_no_others(self) -> None:
         """Ask for rows from several levels on, with filters, in columns of every kind and in any order."""
-        engine = self.engine(OWNERS)
+        engine = self.engine(UNITS)
         for columns, where in (
             (("v",), None),
             (("x", "eps"), None),
@@ -444,7 +444,7 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
         ):
             for least in (0, 1, 16, 40):
                 reading = _row_reading(engine, columns, where, least)
-                rows = reference_rows(self.as_held(OWNERS), reading)
+                rows = reference_rows(self.as_held(UNITS), reading)
                 expected = [(tuple(row.values()), level) for row, level in rows]
                 assert _rows(engine, reading) == Counter(map(repr, expected)), (columns, where, least)
                 assert expected
@@ -452,14 +452,13 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
     def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
         """Ask tables of the same rows in three orders for all that an engine is asked for."""
         first, *others = (
-            _everything(self.engine(records))
-            for records in (OWNERS, OWNERS[::-1], OWNERS[1::2] + OWNERS[::2])
+            _everything(self.engine(records)) for records in (UNITS, UNITS[::-1], UNITS[1::2] + UNITS[::2])
         )
         assert all(other == first for other in others)
 
     def test_a_source_that_is_there_is_not_refused(self) -> None:
         """Look for the source before a question and after one, with records and without."""
-        for records in ([], OWNERS):
+        for records in ([], UNITS):
             engine = self.engine(records)
             engine.ensure_there()
             engine.summarise(_reading(engine, VALUE, None))
@@ -468,12 +467,12 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
     def test_a_source_that_is_gone_or_has_other_columns_is_refused_before_any_charge(self) -> None:
         """Ask tables that are no longer there; the words must be the same, whatever the records were."""
         for opened in (self.lost, self.changed):
-            engines = map(opened, ([], OWNERS, [record_of(eps=1.0, job="spy")]))
+            engines = map(opened, ([], UNITS, [record_of(eps=1.0, job="spy")]))
             words = {_refusal(engine) for engine in engines if engine is not None}
             assert len(words) <= 1, words
 
     def test_computed_columns_are_those_of_the_reference(self) -> None:
-        """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""
+        """Add up, tell apart and group by expressions: over records, values, and the rows of units."""
         records = [
             record_of(eps=budget, v=v, x=x, job=job)
             for budget in (None, 0.2, 1.0)
@@ -500,11 +499,11 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
                 for group in in_groups(records, grouping)
             ], of
             for groups in (None, grouping):
-                owners = OwnerRead(cells.policy, cells.levels, Owners("x"), measure, "sum", None, groups)
-                assert engine.fold_owners(owners) == reference_owners(records, owners), of
-            for caps in rising_caps(owners):
-                scaled = engine.scale_owners(owners, caps, count_rows=False)
-                assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
+                unit = UnitRead(cells.policy, cells.levels, PrivacyUnit("x"), measure, "sum", None, groups)
+                assert engine.fold_units(unit) == reference_units(records, unit), of
+            for caps in rising_caps(unit):
+                scaled = engine.scale_units(unit, caps, count_rows=False)
+                assert scaled == reference_scaled(records, unit, caps, count_rows=False), of
 
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table, one whose values are all NULL, and for groups that nobody is in."""
@@ -575,13 +574,13 @@ def _everything(engine: Engine) -> tuple[object, ...]:
     """Return all that an engine can be asked for, of one table; rows in no order."""
     grouping = read_grouping(["job"], ["clerk", "several", ""], engine.schema)
     keys = _key_reading(engine, "x", "v > 5", grouping)
-    owners = owner_reading(engine, "job", VALUE, None, grouping)
+    unit = unit_reading(engine, "job", VALUE, None, grouping)
     return (
         engine.summarise(_reading(engine, VALUE, grouping)),
         engine.key_totals(keys),
         engine.top_levels(keys),
-        engine.fold_owners(owners),
-        *(engine.scale_owners(owners, caps, count_rows=False) for caps in rising_caps(owners)),
+        engine.fold_units(unit),
+        *(engine.scale_units(unit, caps, count_rows=False) for caps in rising_caps(unit)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 

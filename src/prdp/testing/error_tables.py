@@ -15,9 +15,9 @@ from prdp.projects.project import project as project_here
 from prdp.release.formatting import aligned, optional_library
 from prdp.tables.arguments import read_policy
 from prdp.tables.table import Table
-from prdp.testing.preview import Errors, errors_of, grains_of, is_law, made_up
+from prdp.testing.preview import Errors, errors_of, is_law, made_up, roundings_of
 from prdp.testing.simulate import refuse_unless_repeatable
-from prdp.testing.truth import refuse_unless_stand_in
+from prdp.testing.truth import refuse_unless_synthetic
 
 SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 """The shares that are tried where none is given."""
@@ -84,8 +84,8 @@ class ErrorTable:
         lines = zip(
             *(aligned(column, left=column[0] in ("policy", "column")) for column in columns), strict=True
         )
-        said = f"{self.runs} simulated answers each, over all rows; errors in percent of the truth."
-        return "\n".join([*("  ".join(line).rstrip() for line in lines), said])
+        stated = f"{self.runs} simulated answers each, over all rows; errors in percent of the truth."
+        return "\n".join([*("  ".join(line).rstrip() for line in lines), stated])
 
 
 def preview(
@@ -104,14 +104,14 @@ def preview(
     >>> import numpy
     >>> import prdp
     >>> ages = {"age": numpy.arange(2000) % 90}
-    >>> people = prdp.open(ages, policy=1, bounds={"age": (0, 120)}, name="people", stand_in=True)
+    >>> people = prdp.open(ages, policy=1, bounds={"age": (0, 120)}, name="people", synthetic=True)
     >>> errors = prdp.preview("SELECT COUNT(*) AS n FROM people", like=people, share=[0.1, 1], runs=5)
     >>> [(row.column, str(row.share), row.median < 0.2) for row in errors]
     [('n', '1/10', True), ('n', '1', True)]
 
     Args:
         statement: The SQL statement.
-        like: Public or made-up records like yours: a table opened with ``stand_in=True``; or, for a table of
+        like: Public or made-up records like yours: a table opened with ``synthetic=True``; or, for a table of
             a project, a file, a frame or a law such as ``"normal:50000,50000,n=200000"``.
         share: The share of each answer, or several.
         runs: How many answers to simulate for each share.
@@ -146,7 +146,7 @@ def compare(
     >>> import numpy
     >>> import prdp
     >>> ages = {"age": numpy.arange(2000) % 90}
-    >>> people = prdp.open(ages, policy=1, bounds={"age": (0, 120)}, name="people", stand_in=True)
+    >>> people = prdp.open(ages, policy=1, bounds={"age": (0, 120)}, name="people", synthetic=True)
     >>> both = {"strict": 0.1, "by age": prdp.Policy("90 / greatest(age, 9)")}
     >>> found = prdp.compare("SELECT COUNT(*) AS n FROM people", policies=both, like=people, runs=5)
     >>> [row.policy for row in found]
@@ -196,7 +196,7 @@ class _Stage:
         """Find the table that a statement is about, and the synthetic data in its place."""
         if isinstance(like, Table):
             table: Table = like
-            refuse_unless_stand_in(table, "preview")
+            refuse_unless_synthetic(table, "preview")
 
             def under(policy: Policy | None) -> Table:
                 fitted = None if policy is None else policy.within(table.schema, table.bounds)
@@ -208,11 +208,14 @@ class _Stage:
         records, asking = like, here
         if isinstance(like, str) and is_law(like):
             facts = here.facts(name)
-            records, asking = made_up(like, facts, facts.bounds), here.with_grains(name, grains_of(facts))
+            records, asking = (
+                made_up(like, facts, facts.bounds),
+                here.with_rounding(name, roundings_of(facts)),
+            )
 
         def declared(policy: Policy | None) -> Any:
             other = asking if policy is None else asking.with_policy(name, _declared(policy))
-            return other.open(name, stand_in=records)
+            return other.open(name, synthetic=records)
 
         return cls(declared, here.listed_for(name))
 

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.columns import default_step, grain_of
+from prdp.declare.columns import default_step, rounding_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts, Project
 from prdp.projects.toml_file import ProjectText
-from prdp.release.formatting import TOO_POOR
+from prdp.release.formatting import INSUFFICIENT_BUDGET
 from prdp.schema import ColumnType, Kind
 
 _SEED = 2026
-_MOST = 50_000_000
+_MAX = 50_000_000
 _ROWS = 100_000
 _LARGEST = 2**62  # of made-up whole numbers
-_MOST_LOGARITHM = 700  # e^700 is near the largest number there is
+_MAX_LOGARITHM = 700  # e^700 is near the largest number there is
 _WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
 
 _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
@@ -67,7 +67,7 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     needed, draw = _LAWS[found["law"]]
     if len(numbers) != needed:
         raise InvalidRequest(f"{text!r}: {found['law']} takes {needed} numbers.")
-    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MOST_LOGARITHM:
+    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MAX_LOGARITHM:
         raise InvalidRequest(
             f"{text!r}: lognormal takes the mean and the spread of the logarithm. For a median of "
             "200,000 write lognormal:12.2,0.9."
@@ -85,29 +85,29 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     return made
 
 
-def grains_of(facts: Facts) -> dict[str, str]:
-    """Return the grains that the types of columns say, which made-up doubles do not have.
+def roundings_of(facts: Facts) -> dict[str, str]:
+    """Return the rounding steps that the types of columns say, which made-up doubles do not have.
 
     >>> from prdp.policy import Policy
     >>> from prdp.schema import ColumnType
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "x": ColumnType(Kind.NUMBER)}
-    >>> grains_of(Facts(cents, Policy("1"), {}, {}, {}))
+    >>> roundings_of(Facts(cents, Policy("1"), {}, {}, {}))
     {'price': '1/100'}
     """
     found = {
-        name: grain_of(name, facts.schema, facts.grain)
+        name: rounding_of(name, facts.schema, facts.round_to)
         for name, kind in facts.schema.items()
         if kind.kind is Kind.NUMBER and not kind.integer
     }
-    known = {name: grain for name, grain in found.items() if grain is not None}
-    return {name: str(grain) for name, grain in known.items() if _kept(name, grain, facts)}
+    known = {name: round_to for name, round_to in found.items() if round_to is not None}
+    return {name: str(round_to) for name, round_to in known.items() if _kept(name, round_to, facts)}
 
 
-def _kept(name: str, grain: Fraction, facts: Facts) -> bool:
+def _kept(name: str, round_to: Fraction, facts: Facts) -> bool:
     """Say whether a grain is used: a decimal's scale is not where the bounds hold too many of it."""
-    rows = facts.owners.most_rows if facts.owners is not None else 1
-    undeclared = name in facts.bounds and name not in facts.grain
-    return not undeclared or default_step(grain, *facts.bounds[name], rows) == grain
+    rows = facts.unit.max_rows if facts.unit is not None else 1
+    undeclared = name in facts.bounds and name not in facts.round_to
+    return not undeclared or default_step(round_to, *facts.bounds[name], rows) == round_to
 
 
 def _numbers(text: str, written: str) -> tuple[list[float], int]:
@@ -118,8 +118,8 @@ def _numbers(text: str, written: str) -> tuple[list[float], int]:
     except ValueError:
         raise InvalidRequest(f"{text!r} holds what is no number.") from None
     count = rows[0] if rows else _ROWS
-    if not 1 <= count <= _MOST:
-        raise InvalidRequest(f"{text!r}: n= is 1 to {_MOST:,}.")
+    if not 1 <= count <= _MAX:
+        raise InvalidRequest(f"{text!r}: n= is 1 to {_MAX:,}.")
     return numbers, count
 
 
@@ -165,7 +165,7 @@ class Errors:
         often: The error that 95 of 100 answers kept, in parts of the truth.
         covered: The part of the answers whose interval held the truth.
         flagged: The part of the answers that have a flag.
-        empty: The keys of groups that have no record in the stand-in; nothing above is about them.
+        empty: The keys of groups that have no record in the synthetic table; nothing above is about them.
     """
 
     column: str
@@ -186,7 +186,7 @@ def preview(
     runs: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Errors]:
-    """Ask a statement of a stand-in many times, and return how each column's answers lay.
+    """Ask a statement of a synthetic table many times, and return how each column's answers lay.
 
     Args:
         project: Declares the table.
@@ -197,8 +197,8 @@ def preview(
         runs: How many times it is asked.
         progress: Called with the number of runs that are done.
     """
-    plenty = project.with_policy(name, _PLENTY).open(name, stand_in=like)
-    table = project.open(name, stand_in=like)
+    plenty = project.with_policy(name, _PLENTY).open(name, synthetic=like)
+    table = project.open(name, synthetic=like)
     listed = project.listed_for(name)
     return errors_of(plenty, table, text, listed, share=share, runs=runs, progress=progress)
 
@@ -216,8 +216,8 @@ def errors_of(
     """Ask a statement of a stand-in many times, and compare with what it says with budgets without end.
 
     Args:
-        plenty: The stand-in, under a policy whose answers are true.
-        table: The stand-in under its own policy.
+        plenty: The synthetic table, under a policy whose answers are true.
+        table: The synthetic table under its own policy.
         text: The statement.
         listed: What the statement needs beside its text, such as public keys.
         share: The share of each answer.
@@ -228,7 +228,7 @@ def errors_of(
     judge = _Judge.of(truth)
     found: dict[int, list[tuple[float, bool, bool]]] = {place: [] for place in judge.numbers}
     for run in range(runs):
-        for row in table.sql(text, share=share, fresh=True, **listed).rows:
+        for row in table.sql(text, share=share, redraw=True, **listed).rows:
             for place, judged in judge.judged(row):
                 found[place].append(judged)
         progress(run + 1)
@@ -263,7 +263,9 @@ class _Judge:
         asked = [place for place in places if place not in named]
         numbers = tuple(place for place in asked if all(_number(row[place]) for row in rows.values()))
         if not rows or not numbers:
-            raise InvalidRequest("the stand-in has no record that the statement is about: the truth is 0.")
+            raise InvalidRequest(
+                "the synthetic table has no record that the statement is about: the truth is 0."
+            )
         return cls(named, numbers, rows, tuple(key for key in keys if key not in rows))
 
     def judged(self, row: Any) -> Iterator[tuple[int, tuple[float, bool, bool]]]:
@@ -279,9 +281,11 @@ def _number(cell: Any) -> bool:
 
 
 def _is_about_nobody(row: Any) -> bool:
-    """Say whether a group has no record: a budget without end leaves its answers 0, or too poor."""
+    """Say whether a group has no record: a budget without end leaves its answers 0, or flagged."""
     numbers = [cell for cell in row if _number(cell)]
-    return any(cell.flag == TOO_POOR for cell in numbers) or not any(float(cell) for cell in numbers)
+    return any(cell.flag == INSUFFICIENT_BUDGET for cell in numbers) or not any(
+        float(cell) for cell in numbers
+    )
 
 
 def _judged(answer: Any, true: float) -> tuple[float, bool, bool]:
@@ -309,12 +313,12 @@ def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
     listed = file.content.get("policies")
     if not isinstance(listed, dict) or not listed:
         raise InvalidRequest(f'{file.path.name} names no policies. Write [policies], then same = "1".')
-    made = {name: {"policy": said} if isinstance(said, str) else said for name, said in listed.items()}
-    for name, said in made.items():
+    made = {name: {"policy": entry} if isinstance(entry, str) else entry for name, entry in listed.items()}
+    for name, entry in made.items():
         if (
-            not isinstance(said, dict)
-            or "policy" not in said
-            or set(said) - {"policy", "at_most", "at_least"}
+            not isinstance(entry, dict)
+            or "policy" not in entry
+            or set(entry) - {"policy", "at_most", "at_least"}
         ):
             raise file.wrong(("policies", name), f'is not understood: write {name} = "10000 / balance".')
     return made

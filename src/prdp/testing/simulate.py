@@ -1,4 +1,4 @@
-"""The same questions with seeded noise, many times over: on stand-ins, never for publication."""
+"""The same questions with seeded noise, many times over: on synthetic tables, never for publication."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from prdp.tables.join import Join
 from prdp.tables.queryable import reader_of
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
-from prdp.testing.truth import everybody, refuse_unless_stand_in, true_answers
+from prdp.testing.truth import everybody, refuse_unless_synthetic, true_answers
 
-MOST_RUNS = 10**9
+MAX_RUNS = 10**9
 _SEED_BITS = 256
 _TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.count(), ...)."
 
@@ -74,22 +74,22 @@ def simulate(
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
-    """Answer a query about a stand-in ``runs`` times with noise from a seed, charging nothing.
+    """Answer a query about a synthetic table ``runs`` times with noise from a seed, charging nothing.
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records.
+    only what was opened with ``synthetic=True`` is taken: public or made-up records.
 
     >>> import numpy
     >>> import prdp
-    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), synthetic=True)
     >>> [release.simulated for release in simulate(people, prdp.count(), share="1/4", runs=2, seed=7)]
     [True, True]
     """
     source = table.table if isinstance(table, Groups) else table
     if not isinstance(source, Table | Join | Links | Graph):
         raise InvalidRequest(_TAKES)
-    refuse_unless_stand_in(source, "simulate")
+    refuse_unless_synthetic(source, "simulate")
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Links | Graph):
         plan = _plan(source, query, share, method)
@@ -107,7 +107,7 @@ def simulate(
 
 def refuse_unless_repeatable(runs: int, seed: int) -> None:
     """Refuse what is no number of runs, or no seed; a truth value is neither."""
-    if not _is_whole(runs) or not 1 <= runs <= MOST_RUNS:
+    if not _is_whole(runs) or not 1 <= runs <= MAX_RUNS:
         raise InvalidRequest(f"runs={_shown(runs)} is no number of runs: a whole number, 1 to 10^9.")
     if not _is_whole(seed) or seed.bit_length() > _SEED_BITS:
         raise InvalidRequest(f"seed={_shown(seed)} is no seed: a whole number, of at most {_SEED_BITS} bits.")
@@ -199,7 +199,7 @@ def share_for(
     Args:
         query: What is to be asked, such as ``prdp.sum("balance")``.
         error: The relative error to stay within, such as ``"1%"``.
-        like: A table opened with ``stand_in=True``, or its groups: public or made-up records like yours.
+        like: A table opened with ``synthetic=True``, or its groups: public or made-up records like yours.
         confidence: The part of the answers that is to stay within it.
         method: Which mechanism answers; by default, the query's own.
         runs: How many answers to simulate for each share that is tried.
@@ -210,7 +210,7 @@ def share_for(
             "share_for takes a query and an open table or its groups: "
             "share_for(prdp.count(), error='1%', like=table)."
         )
-    refuse_unless_stand_in(like.table if isinstance(like, Groups) else like, "share_for")
+    refuse_unless_synthetic(like.table if isinstance(like, Groups) else like, "share_for")
     refuse_unless_repeatable(runs, seed)
     aim, level = _part(error, "error"), _part(confidence, "confidence")
     if aim > 1:
@@ -238,7 +238,7 @@ def share_for(
 
 
 def _left_out(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
-    """Return which records of a stand-in no answer is about, in words."""
+    """Return which records of a synthetic table no answer is about, in words."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     return plan.steps[0].labels[0].left_out

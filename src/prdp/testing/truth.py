@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
-from prdp.cells.units import OwnerCells, OwnerGroups
+from prdp.cells.units import UnitCells, UnitGroups
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted
@@ -28,7 +28,7 @@ from prdp.tables.queryable import Opened, Queried, reader_of
 from prdp.tables.table import Table
 
 
-def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:
+def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells) -> list[Fraction]:
     """Return the true answers to a planned query, over the records that have a valid budget.
 
     Counts, sums, means and variances are exact. A maximum is the upper end of its range and
@@ -39,18 +39,18 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
 
 
 def _known_truths(  # noqa: PLR0911  (one return a query)
-    plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells
+    plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
 ) -> list[Fraction]:
     """Return the true answers to a query of the package."""
     query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
-    if isinstance(cells, OwnerCells):
-        return _owner_truths(plan, cells)
-    grain = plan.measure.grain if plan.measure else Fraction(1)
+    if isinstance(cells, UnitCells):
+        return _unit_truths(plan, cells)
+    round_to = plan.measure.round_to if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
-    total = sum(cell.total for cell in valued) * grain
+    total = sum(cell.total for cell in valued) * round_to
     match query:
         case Count():
             return [Fraction(cells.records)]
@@ -59,16 +59,16 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
         case Mean():
             return [total / max(count, 1)]
         case Variance() | Std():
-            squares = sum(cell.squares for cell in valued) * grain**2
+            squares = sum(cell.squares for cell in valued) * round_to**2
             variance = squares / max(count, 1) - (total / max(count, 1)) ** 2
             return [variance if isinstance(query, Variance) else root(variance)]
         case Max():
-            return [Fraction(_ends(valued[-1])[1] if valued else 0) * grain]
+            return [Fraction(_ends(valued[-1])[1] if valued else 0) * round_to]
         case Min():
-            return [Fraction(_ends(valued[0])[0] if valued else 0) * grain]
+            return [Fraction(_ends(valued[0])[0] if valued else 0) * round_to]
         case Quantile():
             parts = query.at if isinstance(query.at, tuple) else (query.at,)
-            return [_quantile(valued, Fraction(part), count) * grain for part in parts]
+            return [_quantile(valued, Fraction(part), count) * round_to for part in parts]
         case _:
             name = type(query).__name__
             raise InvalidRequest(
@@ -79,30 +79,30 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
 
 def _own_truth(plan: QueryPlan, cells: Any) -> list[Fraction] | None:
     """Return what a query from outside the package says is true; None where it says nothing."""
-    query, sees = plan.query, plan.steps[0].sees
-    if not isinstance(query, Query) or sees is None:
+    query, select_input = plan.query, plan.steps[0].select_input
+    if not isinstance(query, Query) or select_input is None:
         return None
-    found = query.truth(sees(cells))
+    found = query.truth(select_input(cells))
     return None if found is None else list(map(Fraction, found))
 
 
-def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
-    """Return the true answers over the rows of owners: one, or one a group."""
-    grain = plan.measure.grain if plan.measure else Fraction(1)
+def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
+    """Return the true answers over the rows of units: one, or one a group."""
+    round_to = plan.measure.round_to if plan.measure else Fraction(1)
     if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
-        return [(highest if isinstance(plan.query, Max) else lowest) * grain]
+        return [(highest if isinstance(plan.query, Max) else lowest) * round_to]
     if isinstance(plan.query, CountDistinct) and isinstance(cells.rows, Summary):
         return [Fraction(cells.rows.records)]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
     if isinstance(plan.query, Mean):
-        return [total * grain / max(count, 1) for total, count in zip(totals, rows, strict=True)]
-    return [total * grain for total in totals]
+        return [total * round_to / max(count, 1) for total, count in zip(totals, rows, strict=True)]
+    return [total * round_to for total in totals]
 
 
-def _added_up(found: Summary | OwnerGroups) -> tuple[int, ...]:
-    return found.unclipped() if isinstance(found, OwnerGroups) else (sum(cell.total for cell in found.cells),)
+def _added_up(found: Summary | UnitGroups) -> tuple[int, ...]:
+    return found.unclipped() if isinstance(found, UnitGroups) else (sum(cell.total for cell in found.cells),)
 
 
 def _ends(cell: Cell) -> tuple[int, int]:
@@ -129,16 +129,16 @@ def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
 
 
 def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
-    """Return what is true of a stand-in's records that have a budget: one answer, or one a group.
+    """Return what is true of a synthetic table's records that have a budget: one answer, or one a group.
 
     >>> import numpy
     >>> import prdp
-    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
-    >>> true_answers(people.where("age > 40"), prdp.count())
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), synthetic=True)
+    >>> true_answers(people.filter("age > 40"), prdp.count())
     [Fraction(1, 1)]
     """
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    refuse_unless_stand_in(table, "true_answers")
+    refuse_unless_synthetic(table, "true_answers")
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     found = plan.read.taken(reader_of(table).read(plan.read))
     return [value for group in found for value in truths(plan, group)]
@@ -156,8 +156,8 @@ def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int
     found = [("records", whole), (LEFT_OUT, whole - with_budget)]
     for column, (low, high) in declared.bounds.items():
         found += [
-            (f"{column} empty or unreadable", _count(everybody.where(f"{quoted(column)} IS NULL"))),
-            (f"{column} moved into its bounds", _count(everybody.where(_outside(column, low, high)))),
+            (f"{column} empty or unreadable", _count(everybody.filter(f"{quoted(column)} IS NULL"))),
+            (f"{column} moved into its bounds", _count(everybody.filter(_outside(column, low, high)))),
         ]
     return found
 
@@ -170,14 +170,14 @@ def left_out_of(project: Project, name: str, like: Any) -> str:
     whole, with_budget = _count(everybody), _count(declared)
     if whole == with_budget:
         return ""
-    none = f"{whole - with_budget:,} of the stand-in's {whole:,} records"
+    none = f"{whole - with_budget:,} of the synthetic table's {whole:,} records"
     return f"{none} have no budget: no answer is about them."
 
 
 def _opened(project: Project, name: str, like: Any) -> tuple[Table | Join, Table | Join]:
-    """Open a stand-in with the declared policy, and with one under which everybody has a budget."""
-    everybody = project.with_policy(name, {"policy": "1"}).open(name, stand_in=like)
-    return project.open(name, stand_in=like), everybody
+    """Open a synthetic table with the declared policy, and with one under which everybody has a budget."""
+    everybody = project.with_policy(name, {"policy": "1"}).open(name, synthetic=like)
+    return project.open(name, synthetic=like), everybody
 
 
 def _outside(column: str, low: Any, high: Any) -> str:
@@ -191,20 +191,20 @@ def _count(table: Table) -> int:
 
 
 def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
-    """Return what a read finds in a stand-in, group by group; of a plan, its first query's."""
+    """Return what a read finds in a synthetic table, group by group; of a plan, its first query's."""
     read = asked.queries[0].read if isinstance(asked, Plan) else asked
     groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
     return groups
 
 
-def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
+def refuse_unless_synthetic(source: Queried | Links | Graph, asked: str) -> None:
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
-    if source.stand_in:
+    if source.synthetic:
         return
     openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
     (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
-        f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
+        f"{asked} takes a table opened with synthetic=True: public or made-up records like yours. "
         f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
-        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., synthetic=True)."
     )

@@ -25,10 +25,10 @@ from prdp.collector.server.group_commit import Counted, Desk
 from prdp.collector.wire import (
     BATCH_TYPE,
     JSON_TYPE,
+    MAX_BATCH_BYTES,
+    MAX_IN_BATCH,
+    MAX_REPORT_BYTES,
     MESSAGES,
-    MOST_BATCH_BYTES,
-    MOST_IN_BATCH,
-    MOST_REPORT_BYTES,
     REPORT_TYPE,
     RETRY_SECONDS,
     STATUS,
@@ -143,9 +143,9 @@ def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI description of some refusals, and of those that every request may meet."""
     found: dict[int | str, dict[str, Any]] = {}
     for code in (*codes, "malformed", "too_many", "busy"):
-        said = found.setdefault(STATUS[code], {"model": Refusal, "description": ""})
-        if code not in said["description"]:
-            said["description"] += f"{'; ' * bool(said['description'])}{code}: {MESSAGES[code]}"
+        entry = found.setdefault(STATUS[code], {"model": Refusal, "description": ""})
+        if code not in entry["description"]:
+            entry["description"] += f"{'; ' * bool(entry['description'])}{code}: {MESSAGES[code]}"
     return found
 
 
@@ -182,7 +182,7 @@ _REPORTS = {
         "reports": {
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_IN_BATCH,
+            "maxItems": MAX_IN_BATCH,
             "items": {
                 "description": "An object of a ticket and a report. Each entry is answered for by itself: "
                 "one that is anything else is not counted, and its code says why.",
@@ -222,9 +222,9 @@ async def read_body(request: Request, most: int, seconds: float) -> bytes:
     Raises:
         Refused: It is larger than ``most``, slower than ``seconds``, or ends too early.
     """
-    told = request.headers.get("content-length", "")
+    length = request.headers.get("content-length", "")
     waits = request.headers.get("expect", "").lower() == "100-continue"
-    if told.isdecimal() and int(told[:20]) > most:
+    if length.isdecimal() and int(length[:20]) > most:
         if not waits:
             await _drain(request)
         raise Refused("too_large")
@@ -347,7 +347,7 @@ _ACKNOWLEDGED = {
     Counted.NOW: (201, b'{"counted":true,"again":false}'),
     Counted.BEFORE: (200, b'{"counted":true,"again":true}'),
 }
-_MOST_WANTED_BYTES = 1 << 12
+_MAX_WANTED_BYTES = 1 << 12
 _CLOSES = {"too_large", "too_slow"}
 _TICKET = HTTPBearer(auto_error=False, scheme_name="ticket", description="A ticket")
 _OPERATOR = HTTPBearer(auto_error=False, scheme_name="operator", description="The operator's token")
@@ -498,13 +498,13 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
         """Take in one report; the acknowledgement says that it is on disk."""
         if bearer(request) is None:
             raise Refused("no_ticket")
-        body = await read_body(request, MOST_REPORT_BYTES, patience.body_seconds)
+        body = await read_body(request, MAX_REPORT_BYTES, patience.body_seconds)
         submission = read_single(content_type(request), body, bearer(request), desk.rounds)
         (outcome,) = await desk.take([submission])
         if isinstance(outcome, Refused):
             raise outcome
-        status, said = _ACKNOWLEDGED[outcome]
-        return Response(said, status, media_type=JSON_TYPE)
+        status, answered = _ACKNOWLEDGED[outcome]
+        return Response(answered, status, media_type=JSON_TYPE)
 
     @app.post(
         "/v1/batches", response_model=BatchAcknowledged, openapi_extra=MANY_REPORTS,
@@ -514,7 +514,7 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
     )  # fmt: skip
     async def batch(request: Request) -> Response:
         """Take in many reports, each with its ticket; say of each whether it is on disk."""
-        body = await read_body(request, MOST_BATCH_BYTES, patience.body_seconds)
+        body = await read_body(request, MAX_BATCH_BYTES, patience.body_seconds)
         read = read_batch(content_type(request), body, desk.rounds)
         taken = [each for each in read if isinstance(each, Submission)]
         outcomes = iter(await desk.take(taken) if taken else [])
@@ -539,9 +539,9 @@ def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
             raise Refused("wrong_operator")
 
     only = [Depends(_OPERATOR), Depends(operator)]
-    said = refusals("no_operator", "wrong_operator", "no_open_round", "storage")
+    answered = refusals("no_operator", "wrong_operator", "no_open_round", "storage")
 
-    @app.post("/v1/operator/close", response_model=StudyStatus, dependencies=only, responses=said)
+    @app.post("/v1/operator/close", response_model=StudyStatus, dependencies=only, responses=answered)
     async def close() -> Response:
         """Close the open round: add it up, and open the next one or publish the result."""
         if desk.snapshot.open_campaign is None:
@@ -557,7 +557,7 @@ def _add_operating(app: FastAPI, desk: Desk, patience: Patience) -> None:
     )  # fmt: skip
     async def tickets(request: Request) -> Response:
         """Give new tickets out."""
-        body = await read_body(request, _MOST_WANTED_BYTES, patience.body_seconds)  # FastAPI reads any length
+        body = await read_body(request, _MAX_WANTED_BYTES, patience.body_seconds)  # FastAPI reads any length
         if content_type(request) != JSON_TYPE:
             raise Refused("wrong_type")
         wanted = TicketsWanted.read(body)

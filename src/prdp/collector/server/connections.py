@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_MOST_ADDRESSES = 1 << 16
+_MAX_ADDRESSES = 1 << 16
 
 
 class Rates:
@@ -42,7 +42,7 @@ class Rates:
         left = min(self.burst, left + (now - since) * self.per_second)
         allowed = left >= 1
         self._left[place] = (left - 1 if allowed else left, now)
-        if len(self._left) > _MOST_ADDRESSES:
+        if len(self._left) > _MAX_ADDRESSES:
             self._left.popitem(last=False)
         return allowed
 

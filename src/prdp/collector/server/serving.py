@@ -24,8 +24,8 @@ from prdp.collector.server.group_commit import LOG, Desk
 from prdp.collector.store.sql import open_store
 
 _SECONDS = 60.0
-_MOST_LINES = 20
-_MOST_CHARACTERS = 300
+_MAX_LINES = 20
+_MAX_CHARACTERS = 300
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class BoundedLog(logging.Handler):
         known = self._seen.get(text)
         if known is not None:
             known.more += 1
-        elif len(self._seen) < _MOST_LINES:
+        elif len(self._seen) < _MAX_LINES:
             self._seen[text] = _Seen(now)
             self._write(text)
 
@@ -75,8 +75,8 @@ def _line(record: logging.LogRecord) -> str:
     """Return a message's first line, and the type of what was raised; its words may be a sender's."""
     first = record.getMessage().strip().partition("\n")[0]
     kind = record.exc_info[0] if isinstance(record.exc_info, tuple) else None
-    said = f"{first} ({kind.__name__})" if kind is not None else first
-    return "".join(letter for letter in said if letter.isprintable())[:_MOST_CHARACTERS]
+    line = f"{first} ({kind.__name__})" if kind is not None else first
+    return "".join(letter for letter in line if letter.isprintable())[:_MAX_CHARACTERS]
 
 
 _STOP_SECONDS = 10

@@ -46,7 +46,7 @@ _DAY = 86_400_000_000
 """Microseconds."""
 
 
-def said(template: str) -> Rule:
+def rule_from(template: str) -> Rule:
     """Return the rule that says a function of one operand, ``a``, by a template."""
     return lambda node: form(template, NAME, a=node.this)
 
@@ -68,7 +68,7 @@ def collated(node: exp.Expression) -> exp.Expression:
 
 
 def as_bytes(node: exp.Expression) -> exp.Expression:
-    """Say the bytes of a text: the text itself, which the collation C tells apart and sorts by its bytes.
+    """Say the bytes of a text: the text itself, which the collation C distinguishes and sorts by its bytes.
 
     BYTEA would have neither min() nor max() before PostgreSQL 18.
     """
@@ -303,7 +303,7 @@ _MOMENT_PARTS = {
 POSTGRES = Dialect(
     NAME,
     rules={
-        **{name: said(f"CAST(extract({part} FROM a) AS INT)") for name, part in _MOMENT_PARTS.items()},
+        **{name: rule_from(f"CAST(extract({part} FROM a) AS INT)") for name, part in _MOMENT_PARTS.items()},
         "Array": _array,
         "Bracket": _element,
         "Cast": cast,
@@ -316,7 +316,7 @@ POSTGRES = Dialect(
         "Exp": exponential,
         "Explode": _rows_of,
         "IntDiv": whole_quotient,
-        "IsNan": said("(a) = CAST('NaN' AS DOUBLE PRECISION)"),
+        "IsNan": rule_from("(a) = CAST('NaN' AS DOUBLE PRECISION)"),
         "Join": _join,
         "Literal": number_literal,
         "Log": logarithm,
@@ -326,12 +326,12 @@ POSTGRES = Dialect(
         "RegexpFullMatch": full_match,
         "RegexpReplace": number_text,
         "Round": half_away,
-        "Second": said("CAST(floor(extract(second FROM a)) AS INT)"),
+        "Second": rule_from("CAST(floor(extract(second FROM a)) AS INT)"),
         "Select": _select,
         "Split": lambda node: call(node, "string_to_array", "this", "expression"),
         "Subquery": _named,
         "Substring": substring,
-        "TimeToStr": said("to_char(a, 'YYYY-MM-DD')"),
+        "TimeToStr": rule_from("to_char(a, 'YYYY-MM-DD')"),
         "Trim": trim,
         "TryCast": try_cast,
         "UnixToTime": from_microseconds,

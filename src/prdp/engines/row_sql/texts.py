@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from prdp.engines.row_sql.numbers import Guards, double
 from prdp.expressions.functions import FunctionName
-from prdp.expressions.texts import FARTHEST, MOST_BYTES, SPACES, Piece, Wildcard, lower, pieces_of
+from prdp.expressions.texts import FARTHEST, MAX_BYTES, SPACES, Piece, Wildcard, lower, pieces_of
 from prdp.expressions.tokens import text_literal
 
 _MEANT_BY_RE2 = frozenset(r"\.+*?()|[]{}^$")
@@ -59,7 +59,7 @@ class Texts:
     def _joined(self, args: Sequence[str]) -> str:
         def write(*texts: str) -> str:
             length = " + ".join(f"strlen({text})" for text in texts)
-            return f"(CASE WHEN {length} <= {MOST_BYTES} THEN CAST({' || '.join(texts)} AS VARCHAR) END)"
+            return f"(CASE WHEN {length} <= {MAX_BYTES} THEN CAST({' || '.join(texts)} AS VARCHAR) END)"
 
         return self.guards.once(args, write)
 

@@ -29,11 +29,11 @@ from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.nodes import Node, columns
 from prdp.expressions.tokens import quoted
 from prdp.levels import PER_OCTAVE, SLACK, Levels
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import ColumnType, Kind, Schema
 
-Reading = TypeVar("Reading", bound=CellRead | KeyRead | OwnerRead)
+Reading = TypeVar("Reading", bound=CellRead | KeyRead | UnitRead)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def _renamed(reading: Reading, names: _Names) -> Reading:
         changed |= {"column": names.of(reading.column, reading.expression), "expression": None}
     else:
         changed["measure"] = _measure(reading.measure, names)
-    if isinstance(reading, OwnerRead):
+    if isinstance(reading, UnitRead):
         changed["beside"] = tuple(_renamed(each, names) for each in reading.beside)
     return replace(reading, **changed)
 
@@ -101,15 +101,15 @@ def _groups(groups: Grouping, names: _Names) -> Grouping:
     return replace(groups, by=tuple(by))
 
 
-def _needed(reading: CellRead | KeyRead | OwnerRead, schema: Schema) -> frozenset[str]:
+def _needed(reading: CellRead | KeyRead | UnitRead, schema: Schema) -> frozenset[str]:
     """Return the columns of the table that a read without computed columns names."""
     named: list[str] = [key.column for key in reading.groups.by] if reading.groups is not None else []
     if isinstance(reading, KeyRead):
         named.append(reading.column)
     elif reading.measure is not None:
         named.append(reading.measure.column)
-    if isinstance(reading, OwnerRead):
-        named.append(reading.owners.id)
+    if isinstance(reading, UnitRead):
+        named.append(reading.unit.id)
         named += (each.measure.column for each in reading.beside if each.measure is not None)
     nodes: Iterable[Node] = filter(None, (reading.policy.expression, reading.where))
     return frozenset(named).union(*map(columns, nodes)) & schema.keys()
@@ -133,7 +133,7 @@ class OwnColumn:
         high: The greatest one; likewise.
         codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
         quanta: For each magnitude code that takes part, its budget in quanta.
-        grain: What one step of the column is worth: always 1.
+        round_to: What one step of the column is worth: always 1.
     """
 
     column: str
@@ -141,7 +141,7 @@ class OwnColumn:
     high: int
     codes: tuple[int, int]
     quanta: Mapping[int, int] = field(repr=False)
-    grain: Fraction = Fraction(1)
+    round_to: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
@@ -193,7 +193,7 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
         return None
     (column,) = reading.policy.columns
     measure = reading.measure
-    if measure is not None and (measure.column, measure.grain, measure.per_octave) != (
+    if measure is not None and (measure.column, measure.round_to, measure.per_octave) != (
         column,
         Fraction(1),
         PER_OCTAVE,
@@ -360,7 +360,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
             reading.groups,
             schema,
         )
-        keys = {"code": code_sql(Measure(own.column, own.grain, own.low, own.high), "value")}
+        keys = {"code": code_sql(Measure(own.column, own.round_to, own.low, own.high), "value")}
         if measure and (own.low, own.high) != (measure.low, measure.high):
             added = f"{_moved_into_bounds('value', measure)} AS value"
     else:
@@ -433,12 +433,12 @@ def _step_code(magnitude: str, per_octave: int) -> str:
 
 
 def measured(measure: Measure, schema: Schema) -> str:
-    """Return a column's value in whole grains, moved into its bounds; NULL where it has none."""
+    """Return a column's value in whole rounding steps, moved into its bounds; NULL where it has none."""
     column = schema[measure.column]
     name = quoted(measure.column)
-    if column.integer and measure.grain == 1:
+    if column.integer and measure.round_to == 1:
         return _whole(name, measure, column)
-    factor = 1 / measure.grain  # divided as in ``row_sql.numbers``
+    factor = 1 / measure.round_to  # divided as in ``row_sql.numbers``
     scaled = f"CAST(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} AS DOUBLE)"
     scaled = f"CAST({scaled} / {float(factor.denominator)!r} AS DOUBLE)"
     return (

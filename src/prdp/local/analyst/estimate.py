@@ -32,34 +32,34 @@ class Above:
     deviation: float
     left_out: bool = False
 
-    def weight(self, reach: float) -> float:
-        """Return by what ``amount`` counts for values up to ``reach`` times the cut.
+    def weight(self, tail_factor: float) -> float:
+        """Return by what ``amount`` counts for values up to ``tail_factor`` times the cut.
 
         A sum counts in whole or not at all: how much of it lies below the reach, nobody has said.
 
         >>> Above(4.0, 9.0, 1.0).weight(3.0), Above(4.0, 9.0, 1.0, left_out=True).weight(3.0)
         (2.0, 1.0)
         """
-        if self.end / 2 >= reach:
+        if self.end / 2 >= tail_factor:
             return 0.0
-        return 1.0 if self.left_out else max(0.0, min(self.end, reach) - 1)
+        return 1.0 if self.left_out else max(0.0, min(self.end, tail_factor) - 1)
 
 
-def pulled(octaves: Sequence[Above], reach: float) -> tuple[float, float]:
-    """Return how far values that end at ``reach`` times the cut pull a sum at most, and that one's deviation.
+def pulled(octaves: Sequence[Above], tail_factor: float) -> tuple[float, float]:
+    """Return how far values up to ``tail_factor`` times the cut pull a sum at most, and its deviation.
 
-    >>> pulled([Above(2.0, 10.0, 3.0), Above(4.0, -1.0, 1.0)], reach=4)  # 10 · 1 - 1 · 3
+    >>> pulled([Above(2.0, 10.0, 3.0), Above(4.0, -1.0, 1.0)], tail_factor=4)  # 10 · 1 - 1 · 3
     (7.0, 4.242640687119285)
     """
-    weighed = [(octave, octave.weight(reach)) for octave in octaves]
+    weighed = [(octave, octave.weight(tail_factor)) for octave in octaves]
     total = math.fsum(octave.amount * weight for octave, weight in weighed if weight)
     return total, math.hypot(*(octave.deviation * weight for octave, weight in weighed if weight))
 
 
 def ends_of(
-    value: float, deviation: float, octaves: Sequence[Above], reach: float, z: float, *, signed: bool
+    value: float, deviation: float, octaves: Sequence[Above], tail_factor: float, z: float, *, signed: bool
 ) -> tuple[float, float]:
-    """Return the ends of an interval for the sum of values up to ``reach`` times the cut.
+    """Return the ends of an interval for the sum of values up to ``tail_factor`` times the cut.
 
     Where no value is below zero, that is noise below the answer, and noise and pull above. Of values of both
     signs, what was cut may have pulled either way; what was left out has the sign of its sum.
@@ -71,7 +71,7 @@ def ends_of(
     >>> ends_of(100.0, 3.0, [Above(2.0, -10.0, 4.0, left_out=True)], 2.0, 2.0, signed=True)
     (80.0, 106.0)
     """
-    pull, own = pulled(octaves, reach)
+    pull, own = pulled(octaves, tail_factor)
     noise, both = z * deviation, z * math.hypot(deviation, own)
     high = value + max(noise, pull + both)
     if not signed:
@@ -80,10 +80,10 @@ def ends_of(
     return value + min(-noise, down - both), high
 
 
-REACH = 8.0
+TAIL_FACTOR = 8.0
 """Up to how many times their cut values are taken to go, unless somebody says otherwise."""
 
-_MOST_PRINTED = 40
+_MAX_PRINTED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,34 +142,40 @@ class Estimate:
     @property
     def caveat(self) -> str:
         """The errors that the interval does not cover."""
-        said = ["The interval is that of the noise alone.", self.bias]
+        sentences = ["The interval is that of the noise alone.", self.bias]
         if self.above:
-            said[0] = (
-                f"The interval has the noise and what is cut of values up to {REACH:g} times their cut. It "
+            sentences[0] = (
+                f"The interval has the noise and what is cut of values up to {TAIL_FACTOR:g} times their "
+                "cut. It "
                 "leaves aside what lies further out, which may be most of the sum."
             )
         if self.candidates > 1:
-            said.append(
+            sentences.append(
                 f"The first domain was chosen among {self.candidates} by their noise: the interval "
                 "is wide enough to hold for each of them."
             )
         if self.unheard:
-            said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
+            sentences.insert(
+                0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise."
+            )
         if len(set(self.rounds)) > 1:
             *early, last = (f"{clients:,}" for clients in self.rounds)
-            said.append(
+            sentences.append(
                 f"The rounds had {', '.join(early)} and {last} clients. The answer is about the last "
                 "round's, and right only if clients stayed away whatever their records were."
             )
-        return " ".join(filter(None, said))
+        return " ".join(filter(None, sentences))
 
-    def interval(self, level: float | Exact = 0.95, *, reach: float = REACH) -> tuple[float, float]:
+    def interval(
+        self, level: float | Exact = 0.95, *, tail_factor: float = TAIL_FACTOR
+    ) -> tuple[float, float]:
         """Return the ends between which the answer lies with about this probability.
 
         For a sum or a mean, it also allows for values that were cut or left out: of those that go no further
-        than ``reach`` times their cut, the rounds say how much that is at most. What lies further out is left
+        than ``tail_factor`` times their cut, the rounds say how much that is at most. What lies further out
+        is left
         aside. It widens the upper end, and where values may be negative the lower one. For all else, and with
-        ``reach=1``, it is the interval of the noise alone.
+        ``tail_factor=1``, it is the interval of the noise alone.
 
         >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
         >>> round(low), round(high)
@@ -177,17 +183,17 @@ class Estimate:
 
         Args:
             level: The probability.
-            reach: Up to how many times their cut values are taken to go, 1 or more.
+            tail_factor: Up to how many times their cut values are taken to go, 1 or more.
         """
         chance = probability(level, "level")
         if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
-        if not reach >= 1:
-            raise InvalidRequest(f"reach={reach!r} is not 1 or more, such as 8.")
+        if not tail_factor >= 1:
+            raise InvalidRequest(f"reach={tail_factor!r} is not 1 or more, such as 8.")
         if self.unheard:
             return -math.inf, math.inf
         z = NormalDist().inv_cdf(1 - (1 - chance) / (2 * self.candidates))
-        low, high = ends_of(self.value, self.deviation, self.above, reach, z, signed=self.signed)
+        low, high = ends_of(self.value, self.deviation, self.above, tail_factor, z, signed=self.signed)
         return (max(0.0, low), min(self.most, high)) if self.most < math.inf else (low, high)
 
     def __str__(self) -> str:
@@ -203,11 +209,12 @@ class Estimate:
         elif self.above:
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
-                f"(95 % within reach {REACH:g}: if no value is beyond {REACH:g} times its cut; {facts})"
+                f"(95 % within reach {TAIL_FACTOR:g}: if no value is beyond {TAIL_FACTOR:g} times its cut; "
+                f"{facts})"
             )
         lines = [
-            f"  {part.label}: {_with_reach(part.value, part.deviation)}"
-            for part in self.parts[:_MOST_PRINTED]
+            f"  {part.label}: {_with_margin(part.value, part.deviation)}"
+            for part in self.parts[:_MAX_PRINTED]
         ]
         more = len(self.parts) - len(lines)
         return "\n".join([head, *lines, *([f"  ... and {more:,} more, in .parts"] if more else [])])
@@ -225,7 +232,7 @@ def probability(given: float | Exact, name: str) -> float:
     return number
 
 
-def _with_reach(value: float, deviation: float) -> str:
+def _with_margin(value: float, deviation: float) -> str:
     return f"{_shown(value)} ± {_shown(NormalDist().inv_cdf(0.975) * deviation)}"
 
 
