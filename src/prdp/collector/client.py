@@ -223,8 +223,8 @@ def _refusal(url: str, status: int, body: bytes) -> Unserved:
             may_pass=False,
         )
     code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {status}"))
-    body = printable(message[:_MAX_CHARACTERS])
-    return Unserved(f"{url} refused: {body}", code, may_pass=status in _MAY_PASS)
+    reason = printable(message[:_MAX_CHARACTERS])
+    return Unserved(f"{url} refused: {reason}", code, may_pass=status in _MAY_PASS)
 
 
 def checked_url(url: str) -> str:

@@ -149,7 +149,7 @@ class RunFacts(Protocol):
         """The public bounds of columns."""
 
     @property
-    def filter(self) -> Node | None:
+    def where(self) -> Node | None:
         """Which records take part; None for all."""
 
     @property
@@ -239,11 +239,11 @@ class CustomPlan:
         """Nothing is asked of the source before the mechanism runs."""
         return {}
 
-    def hint(self, ledger: Ledger) -> str | None:  # noqa: ARG002
+    def warm_start(self, ledger: Ledger) -> str | None:  # noqa: ARG002
         """Return no points: a caller's mechanism starts from nothing."""
         return None
 
-    def warm_started(self, hint: str | None) -> CustomPlan:  # noqa: ARG002
+    def warm_started(self, warm_start: str | None) -> CustomPlan:  # noqa: ARG002
         """Return the same plan."""
         return self
 

@@ -346,7 +346,7 @@ def binned(column: str, edges: Iterable[Number] | None, number: int | None, plan
         return bins(column, edges)
     if isinstance(number, bool) or not isinstance(number, Integral) or number < 1:
         raise InvalidRequest(
-            f"bins={reported(number)} is not a number of bins. Write bins=10, or edges=[0, 10]."
+            f"bins={short_repr(number)} is not a number of bins. Write bins=10, or edges=[0, 10]."
         )
     low, high = column_range(column, planner.schema, planner.bounds)
     width = (high - low) / int(number)
