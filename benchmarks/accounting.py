@@ -38,7 +38,7 @@ from prdp.regions.region import EVERYBODY, Box, Region
 from prdp.regions.serialize import region_to_json
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
-FACTS = Binding({"name": "stress", "fixed": list(NAMES)})
+FACTS = Binding({"name": "stress", "immutable": list(NAMES)})
 FORK = multiprocessing.get_context("fork")
 PROCESSES = 16
 SHARED, OWN = range(10), range(100, 100 + PROCESSES)
@@ -53,7 +53,7 @@ def box(**sides: tuple[int, int]) -> Region:
     return Region((Box(tuple(spans.items())),))
 
 
-def weekly(folder: Path, fixed: list[str] | None) -> int:
+def weekly(folder: Path, immutable: list[str] | None) -> int:
     """Return how many weekly releases at share 1 are answered."""
     answered = 0
     for week in range(1, 53):
@@ -62,12 +62,12 @@ def weekly(folder: Path, fixed: list[str] | None) -> int:
             grown,
             policy="1",
             name="visits",
-            ledger=folder / f"w{fixed}.ledger",
-            fixed=fixed,
-            edition=f"2026-W{week:02}",
+            ledger=folder / f"w{immutable}.ledger",
+            immutable=immutable,
+            snapshot=f"2026-W{week:02}",
         )
         with suppress(BudgetExhausted):
-            visits.where(f"week = {week}").count(share=1)
+            visits.filter(f"week = {week}").count(share=1)
             answered += 1
     return answered
 
@@ -154,8 +154,8 @@ def filled(path: Path, regions: list[Region]) -> None:
     with connected(path) as database, writing(database):
         hashes = [row.hash for row in rows_from(database, None)]
         for number, text in enumerate(map(region_to_json, regions)):
-            said = (number, f"q{number}", str(share), "ana", "2026-11-16T00:00:00", uuid.uuid4().hex, text)
-            row = next_row(hashes, "charges", (*said, None, None, None))
+            stated = (number, f"q{number}", str(share), "ana", "2026-11-16T00:00:00", uuid.uuid4().hex, text)
+            row = next_row(hashes, "charges", (*stated, None, None, None))
             insert(database, row)
             hashes.append(row.hash)
 

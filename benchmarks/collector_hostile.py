@@ -66,8 +66,8 @@ def slow_ones(server: Server, report: Report, ticket: str, times: int) -> Counte
             held.append((kind, connection))
     for kind, connection in held:
         with connection:
-            said = heard(connection)
-        found[kind, int(said[9:12] or 0)] += 1
+            stated = heard(connection)
+        found[kind, int(stated[9:12] or 0)] += 1
     return found
 
 

@@ -29,7 +29,7 @@ from tests.collector.running import Server, begun, jobs_plan, record
 from tests.postgres import start_postgres
 
 SENDERS = 16
-MOST_SECONDS = 400.0
+MAX_SECONDS = 400.0
 
 
 def report_of(campaign: str, number: int) -> bytes:
@@ -44,7 +44,7 @@ class Crowd:
         self._todo = list(zip(reports, tickets, strict=True))
         self.acknowledged: list[bytes] = []
         self.again = self.failures = 0
-        self._ends = time.monotonic() + MOST_SECONDS
+        self._ends = time.monotonic() + MAX_SECONDS
         self._threads = [threading.Thread(target=self._send, args=(k,)) for k in range(SENDERS)]
 
     def begin(self) -> None:
@@ -118,8 +118,8 @@ def stressed(address: str, clients: int, pool: ProcessPoolExecutor) -> None:
             with closing(open_store(address)) as store:
                 store.check()
                 stored = {token + payload for token, payload in store.reports(number)}
-            told = {report[37:] for report in crowd.acknowledged}
-            wrong += len(stored ^ told)
+            reported = {report[37:] for report in crowd.acknowledged}
+            wrong += len(stored ^ reported)
         result = server.ask("/v1/result").body.decode()
     found = plan.study().after(*gathered)
     same = isinstance(found, Estimate) and result == result_text(plan.answers(found))

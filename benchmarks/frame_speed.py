@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 import prdp
-from prdp.release.clipped import _said
-from prdp.release.error_bounds import strays
+from prdp.release.clipped import _facts
+from prdp.release.error_bounds import error_bounds
 
 GROUPS, RECORDS = 2_000, 1_000_000
 
@@ -26,11 +26,11 @@ def main() -> None:
                 columns,
                 policy=prdp.Policy("10000 / v", at_most=100),
                 bounds={"v": (0, 10**9)},
-                stand_in=True,
+                synthetic=True,
             )
             groups = table.group_by("g", keys=range(GROUPS))
-            strays.cache_clear()
-            _said.cache_clear()
+            error_bounds.cache_clear()
+            _facts.cache_clear()
             start = time.perf_counter()
             released = (
                 groups.count(share=share) if name == "count" else getattr(groups, name)("v", share=share)

@@ -66,25 +66,25 @@ def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> P
     return path
 
 
-def groups(path: Path, keys: int, *, protect: str | None = None, stand_in: bool = False) -> prdp.Groups:
+def groups(path: Path, keys: int, *, privacy_unit: str | None = None, synthetic: bool = False) -> prdp.Groups:
     table = prdp.open(
         path,
         policy=prdp.Policy(OWN, at_most=100),
-        bounds={"balance": (0, 10**9 if protect else 10**12)},
-        protect=protect,
-        most_rows=100 if protect else None,
-        stand_in=stand_in,
+        bounds={"balance": (0, 10**9 if privacy_unit else 10**12)},
+        privacy_unit=privacy_unit,
+        max_rows=100 if privacy_unit else None,
+        synthetic=synthetic,
         name="accounts",
     )
     return table.group_by("branch", keys=range(keys))
 
 
-def question(path: Path, keys: int, protect: str | None = None) -> prdp.ReleaseTable:
-    return groups(path, keys, protect=protect).agg(prdp.count(), prdp.sum("balance"), share="1/10")
+def question(path: Path, keys: int, privacy_unit: str | None = None) -> prdp.ReleaseTable:
+    return groups(path, keys, privacy_unit=privacy_unit).agg(prdp.count(), prdp.sum("balance"), share="1/10")
 
 
 def reading(path: Path, keys: int) -> None:
-    opened = groups(path, keys, stand_in=True)
+    opened = groups(path, keys, synthetic=True)
     raw_cells(opened.table, opened.plan(prdp.sum("balance"), share=1))
 
 
@@ -93,15 +93,15 @@ def plainly(path: Path) -> Callable[[], object]:
     return lambda: connection.execute(PLAIN.format(path=path)).fetchall()
 
 
-def speed(rows: int, keys: Sequence[int], repeats: int, *, protect: bool) -> None:
+def speed(rows: int, keys: Sequence[int], repeats: int, *, privacy_unit: bool) -> None:
     for number in keys:
         path = grouped_file(rows, number, FOLDER)
         print(f"{rows:,} rows, {number:,} public keys, count and sum, median of {repeats}", flush=True)
         asked: dict[str, Callable[[], object]] = {"plain GROUP BY": plainly(path)}
-        if protect:
+        if privacy_unit:
             connection = duckdb.connect()
-            by_owner = f"SELECT customer, count(*), sum(balance) FROM '{path}' GROUP BY customer"
-            asked["plain GROUP BY owner"] = partial(connection.execute, by_owner)
+            by_unit = f"SELECT customer, count(*), sum(balance) FROM '{path}' GROUP BY customer"
+            asked["plain GROUP BY owner"] = partial(connection.execute, by_unit)
             asked["the whole question, of owners"] = partial(question, path, number, "customer")
         else:
             asked["one private pass, in cells"] = partial(reading, path, number)
@@ -143,8 +143,8 @@ def memory(rows: int, keys: Sequence[int]) -> None:
         for who in ("", "customer"):
             command = [sys.executable, "-m", "benchmarks.group_speed", "--one", str(path), str(number), who]
             peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            told = "owners" if who else "records"
-            print(f"{rows:,} rows, {number:,} keys, {told}: {int(peak) / 1024:.0f} MB at its peak")
+            reported = "owners" if who else "records"
+            print(f"{rows:,} rows, {number:,} keys, {reported}: {int(peak) / 1024:.0f} MB at its peak")
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
@@ -196,7 +196,7 @@ def main() -> None:
     elif asked.memory:
         memory(asked.rows, asked.keys)
     else:
-        speed(asked.rows, asked.keys, asked.repeats, protect=asked.protect)
+        speed(asked.rows, asked.keys, asked.repeats, privacy_unit=asked.privacy_unit)
 
 
 if __name__ == "__main__":

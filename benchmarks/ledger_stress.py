@@ -58,7 +58,7 @@ def sound(place: Place) -> bool:
     """Say whether a ledger opens, which checks it, and adds up."""
     ledger = DurableLedger(place)
     spent = sum((entry.share for entry in ledger.entries), start=Fraction(0))
-    return spent <= 1 and ledger.left == 1 - spent
+    return spent <= 1 and ledger.remaining == 1 - spent
 
 
 def together(count: int, work: Callable[[int], None]) -> None:

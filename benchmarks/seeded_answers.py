@@ -37,7 +37,7 @@ POLICIES = {
     "growing": prdp.Policy("greatest(balance, 1) / 1000", at_least="1/1000", at_most=1000),
 }
 BOUNDS = {"balance": (0, 10**9), "age": (0, 120), "score": (-100, 100), "rate": (0, 1)}
-GRAIN = {"rate": "0.001"}
+ROUND_TO = {"rate": "0.001"}
 SHARES = ("1/2", "1/20")
 
 
@@ -86,7 +86,7 @@ def queries() -> dict[str, Callable[[Any, str], Any]]:
     """Return what is asked of every table, by name."""
     return {
         "count": lambda t, s: t.count(share=s),
-        "count where": lambda t, s: t.where("age >= 40 AND job <> 'chef'").count(share=s),
+        "count where": lambda t, s: t.filter("age >= 40 AND job <> 'chef'").count(share=s),
         "sum": lambda t, s: t.sum("balance", share=s),
         "sum partition": lambda t, s: t.sum("balance", share=s, method="partition"),
         "sum signed": lambda t, s: t.sum("score", share=s),
@@ -129,8 +129,8 @@ def asked_twice(table: Any, share: str) -> Any:
     """Ask for a sum, then for others that may start from it."""
     each = Fraction(share) / 3
     first = table.sum("balance", share=each)
-    younger = table.where("age < 60").sum("balance", share=each)
-    return [first, younger, table.sum("balance", share=each, fresh=True)]
+    younger = table.filter("age < 60").sum("balance", share=each)
+    return [first, younger, table.sum("balance", share=each, redraw=True)]
 
 
 def sources(folder: Path) -> dict[str, tuple[object, Mapping[str, Any]]]:
@@ -165,7 +165,9 @@ def table_cases(folder: Path) -> Iterator[Case]:
                         yield Case(
                             f"{where} | {policy_name} | {share} | {unit or 'row'} | {query_name}",
                             asking(
-                                {"source": source, "policy": policy, "protect": unit, **options}, query, share
+                                {"source": source, "policy": policy, "privacy_unit": unit, **options},
+                                query,
+                                share,
                             ),
                         )
 
@@ -174,7 +176,7 @@ def asking(opening: Mapping[str, Any], query: Callable[[Any, str], Any], share: 
     """Return the call that opens a source anew and asks it."""
 
     def ask() -> Any:
-        opened = prdp.open(**opening, bounds=BOUNDS, grain=GRAIN, name="accounts")
+        opened = prdp.open(**opening, bounds=BOUNDS, round_to=ROUND_TO, name="accounts")
         return query(opened, share)
 
     return ask

@@ -76,7 +76,7 @@ def report(path: Path, rows: int, runs: int) -> None:
             lambda: session.sql(
                 "SELECT sum(total) FROM (SELECT sum(balance) AS total FROM accounts GROUP BY customer)"
             ).toArrow(),
-            lambda: question(frame, protect="customer").sum("balance", share="1/10"),
+            lambda: question(frame, privacy_unit="customer").sum("balance", share="1/10"),
         ),
     }
     back: list[int] = []

@@ -14,7 +14,7 @@ import numpy as np
 import sqlglot
 
 import prdp
-from prdp.sql.reading import MOST_CHARACTERS
+from prdp.sql.reading import MAX_CHARACTERS
 
 REPEATS = 3
 
@@ -27,7 +27,7 @@ Q1 = """
 
 def longest(piece: str, begin: str, between: str = ", ", end: str = " FROM accounts") -> str:
     """Return a statement of many pieces, as long as statements may be."""
-    count = (MOST_CHARACTERS - len(begin) - len(end)) // (len(piece.format(99)) + len(between))
+    count = (MAX_CHARACTERS - len(begin) - len(end)) // (len(piece.format(99)) + len(between))
     return begin + between.join(piece.format(place % 90 + 10) for place in range(count)) + end
 
 

@@ -272,8 +272,10 @@ def circular(edges: Edges) -> list[list[str]]:
     >>> circular({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}})
     [['b', 'c']]
     """
-    reach = {name: reached(name, edges) for name in edges}
-    circles = {frozenset(other for other in reach[name] if name in reach[other]) for name in edges}
+    tail_factor = {name: reached(name, edges) for name in edges}
+    circles = {
+        frozenset(other for other in tail_factor[name] if name in tail_factor[other]) for name in edges
+    }
     return sorted(sorted(circle) for circle in circles if circle)
 
 

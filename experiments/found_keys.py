@@ -49,7 +49,7 @@ class KeySet:
     name: str
     file: str
     column: str
-    said: dict[str, Any]
+    stated: dict[str, Any]
     by: str
     bounds: tuple[int, int]
     inverse: str
@@ -77,9 +77,9 @@ SETS = (
 
 
 def opened(one: KeySet, policy: prdp.Policy, folder: Path) -> prdp.Table:
-    """Open a set as a stand-in: its records are public."""
-    facts: dict[str, Any] = {"policy": policy, "bounds": {one.by: one.bounds}, "grain": {one.by: 1}}
-    return prdp.open(folder / one.file, stand_in=True, **facts)
+    """Open a set as a synthetic table: its records are public."""
+    facts: dict[str, Any] = {"policy": policy, "bounds": {one.by: one.bounds}, "round_to": {one.by: 1}}
+    return prdp.open(folder / one.file, synthetic=True, **facts)
 
 
 def kept(counts: np.ndarray[Any, Any], chance: np.ndarray[Any, Any]) -> float:
@@ -122,7 +122,7 @@ def selection(folder: Path) -> Iterator[str]:
         for name, policy in one.policies().items():
             table = opened(one, policy, folder)
             for share in SHARES:
-                plan: KeysPlan = table.plan_keys(one.column, KeySearch(**one.said), share=share)
+                plan: KeysPlan = table.plan_keys(one.column, KeySearch(**one.stated), share=share)
                 drawn = plan.draw(reader_of(table), Seeded(SEED), RUNS)
                 keys = [{key for (key,) in release.keys} for release in drawn]  # type: ignore[union-attr]
                 found = np.mean([len(shown & true) for shown in keys])
@@ -169,7 +169,7 @@ def groups(folder: Path) -> Iterator[str]:
     heads = f"{'count error':>14}{'mean error':>13}{'in other':>10}{'other error':>13}"
     yield f"{'policy':10}{'keys':16}{'groups':>8}{heads}"
     for name, policy in one.policies().items():
-        table = opened(one, policy, folder).where("total_pay >= 1")
+        table = opened(one, policy, folder).filter("total_pay >= 1")
         plan = table.plan_keys("job_title", KeySearch(), share="1/2")
         (found,) = map(plan.tabled, plan.draw(reader_of(table), Seeded(SEED), 1))
         jobs = [job for (job,) in found.keys if job in number]
@@ -227,7 +227,7 @@ def measure(path: str) -> None:
     start = time.perf_counter()
     duckdb.execute(f"SELECT k, count(*) AS n FROM '{path}' GROUP BY k").fetchnumpy()
     plain = time.perf_counter() - start
-    table = prdp.open(path, policy="4", stand_in=True)
+    table = prdp.open(path, policy="4", synthetic=True)
     start = time.perf_counter()
     found = table.find_keys("k", pattern="[0-9]{8}", share=1)
     search = time.perf_counter() - start

@@ -43,8 +43,8 @@ class RealSet:
     file: str
     column: str
     by: str
-    owner: str
-    most_rows: int
+    unit: str
+    max_rows: int
 
 
 SETS = {
@@ -56,23 +56,23 @@ SETS = {
 
 def records(real: RealSet, folder: Path) -> pyarrow.Table:
     """Return the rows of a set: value, group and owner."""
-    owner = real.owner or f"row_number() OVER () // {ROWS_OF_AN_OWNER}"
+    unit = real.unit or f"row_number() OVER () // {ROWS_OF_AN_OWNER}"
     found = duckdb.sql(
-        f"SELECT CAST(round({real.column}) AS BIGINT) AS v, {real.by} AS g, {owner} AS owner "
+        f"SELECT CAST(round({real.column}) AS BIGINT) AS v, {real.by} AS g, {unit} AS owner "
         f"FROM '{folder / real.file}' WHERE round({real.column}) >= {CUT}"
     )
     assert found is not None  # noqa: S101  (told to the type checker)
     return found.to_arrow_table()
 
 
-def opened(rows: pyarrow.Table, policy: str, real: RealSet, *, owners: bool) -> prdp.Table:
+def opened(rows: pyarrow.Table, policy: str, real: RealSet, *, unit: bool) -> prdp.Table:
     return prdp.open(
         rows,
         policy=prdp.Policy(policy, at_least="1/100"),
         bounds={"v": (1, HIGHEST)},
-        stand_in=True,
-        protect="owner" if owners else None,
-        most_rows=real.most_rows if owners else None,
+        synthetic=True,
+        privacy_unit="owner" if unit else None,
+        max_rows=real.max_rows if unit else None,
     )
 
 
@@ -108,7 +108,7 @@ def lines(folder: Path, runs: int, seed: int) -> Iterator[str]:
     for name, real in SETS.items():
         rows = records(real, folder)
         for policy, text in POLICIES.items():
-            tables = {owners: opened(rows, text, real, owners=owners) for owners in (False, True)}
+            tables = {unit: opened(rows, text, real, unit=unit) for unit in (False, True)}
             for question in ("sum", "mean", "sum by group", "sum of owners"):
                 for share in SHARES:
                     many = runs if question in ("sum", "mean") else runs // 4

@@ -1,7 +1,7 @@
 """Coverage and width of the interval that is printed beside an answer, before and after it was one.
 
     python -m experiments.intervals --data FOLDER              # a few minutes; without a folder, no real sets
-    python -m experiments.intervals --reach                    # the same for reach 2, 4 and 8
+    python -m experiments.intervals --tail-factor                    # the same for reach 2, 4 and 8
     python -m experiments.intervals --demo 1000                # each row of the demo's table
 
 *Before*: what was printed was the noise alone. *After*: the interval of `Release.interval`, as it is now.
@@ -59,7 +59,7 @@ class Case:
 
 def real(folder: Path) -> Iterator[Case]:
     """Yield the real sets that are in the folder."""
-    for name, file, value, by, policy, bounds, grain in (
+    for name, file, value, by, policy, bounds, round_to in (
         ("Bank", "bank", "balance", "job", "10000 / greatest(abs(balance), 100)", (-(10**9), 10**9), 1),
         ("CBP", "cbp_2021", "payroll_kusd", "state", "10000 / greatest(payroll_kusd, 100)", (0, 10**12), 1),
         ("SF", "sf_salary", "total_pay", "year", "10000 / greatest(total_pay, 100)", (-1000, 10**7), "0.01"),
@@ -73,9 +73,9 @@ def real(folder: Path) -> Iterator[Case]:
             rows,
             policy=prdp.Policy(policy, at_most=100),
             bounds={value: bounds},
-            grain={value: grain},
+            round_to={value: round_to},
             name=name,
-            stand_in=True,
+            synthetic=True,
         )
         keys = sorted(set(rows[by].to_pylist()))
         yield Case(f"{name} sum", table, by, keys, Sum(value))
@@ -121,7 +121,7 @@ def _case(  # noqa: PLR0917  (a row of the table above)
         policy=prdp.Policy(policy, at_most=100),
         bounds={"v": bounds},
         name=name,
-        stand_in=True,
+        synthetic=True,
     )
     return Case(name, table, "g", keys, query or Sum("v"), shares)
 
@@ -131,12 +131,12 @@ class Group:
     """What is true of one group, and what a clipping point takes away from it."""
 
     summary: Summary
-    grain: Fraction
+    round_to: Fraction
 
     @property
     def truth(self) -> Fraction:
         """The true total."""
-        return Fraction(sum(self.summary.cells.total.tolist())) * self.grain
+        return Fraction(sum(self.summary.cells.total.tolist())) * self.round_to
 
     def clipped(self, release: Release) -> float:
         """Return what was truly clipped for a release; 0 where nothing was."""
@@ -144,21 +144,21 @@ class Group:
             return 0.0
         return self._clipped(release.clipping.at)
 
-    def said(self, release: Release, reach: int) -> float:
+    def stated(self, release: Release, tail_factor: int) -> float:
         """Return the total in which records that are left aside count for what they were allowed."""
         if not isinstance(release.clipping, Clipping):
             return float(self.truth)
-        return self._said(release.clipping.at, release.clipping.reached(Fraction(reach)))
+        return self._stated(release.clipping.at, release.clipping.reached(Fraction(tail_factor)))
 
     @cache  # noqa: B019  (the groups of a case live as long as it does)
-    def _said(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
+    def _stated(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
         bits = finer_bits(self.summary, FINEST_BITS)
         fine = self.summary.refined(bits)
         cells = fine.cells
         cap, below, above = (_caps(cells, fine.levels.quantum * point) for point in (at, *reached))
         within = cells.high <= np.where(cells.sign > 0, above, below)
         total = sum(np.where(within, cells.total, cells.clipped(cap)).tolist())
-        return float(Fraction(total, 1 << bits) * self.grain)
+        return float(Fraction(total, 1 << bits) * self.round_to)
 
     @cache  # noqa: B019  (the groups of a case live as long as it does)
     def _clipped(self, at: Fraction) -> float:
@@ -166,7 +166,7 @@ class Group:
         fine = self.summary.refined(bits)
         per_quantum = at * fine.levels.quantum
         kept = fine.clipped_total(fine.cells.by_budget(lambda quanta: int(quanta * per_quantum)))
-        return abs(float(self.truth - Fraction(kept, 1 << bits) * self.grain))
+        return abs(float(self.truth - Fraction(kept, 1 << bits) * self.round_to))
 
     def __hash__(self) -> int:
         return id(self)
@@ -185,25 +185,25 @@ class Measured:
     after: np.ndarray
     widths: np.ndarray
     open: float
-    said: np.ndarray
+    stated: np.ndarray
 
 
-def measured(group: Group, releases: Sequence[Release], reach: int | None) -> Measured:
+def measured(group: Group, releases: Sequence[Release], tail_factor: int | None) -> Measured:
     """Return what the intervals of one group's releases came to; None stands for those that are shown."""
     truth = float(group.truth)
-    before, after, widths, said, ends = [], [], [], [], 0
+    before, after, widths, stated, ends = [], [], [], [], 0
     for release in releases:
-        noise = release.interval(reach=1)
-        low, high = release.interval(reach=reach)
+        noise = release.interval(tail_factor=1)
+        low, high = release.interval(tail_factor=tail_factor)
         before.append(noise[0] <= truth <= noise[1])
         after.append(low <= truth <= high)
-        least, most = release.interval(reach=reach or SHOWN)
-        said.append(least <= group.said(release, reach or SHOWN) <= most)
+        least, most = release.interval(tail_factor=tail_factor or SHOWN)
+        stated.append(least <= group.stated(release, tail_factor or SHOWN) <= most)
         if math.isfinite(high - low):
             widths.append((high - low) / (noise[1] - noise[0] + group.clipped(release)))
         else:
             ends += 1
-    rest = np.array(widths), ends / len(releases), np.array(said)
+    rest = np.array(widths), ends / len(releases), np.array(stated)
     return Measured(np.array(before), np.array(after), *rest)
 
 
@@ -214,32 +214,32 @@ def lines(case: Case, share: Fraction, runs: int, seed: int, reaches: Sequence[i
         plan = case.table.planner.plan([case.query], share, grouped.grouping if kind == "by group" else None)
         cells = [found for found in raw_cells(case.table, plan) if isinstance(found, Summary)]
         measure = plan.queries[0].measure
-        grain = measure.grain if measure else Fraction(1)
-        groups = [Group(found if measure else found.counted(), grain) for found in cells]
+        round_to = measure.round_to if measure else Fraction(1)
+        groups = [Group(found if measure else found.counted(), round_to) for found in cells]
         answers: Sequence[Any] = simulate(asked, case.query, share=share, runs=runs, seed=seed)
         by_group = (
             [list(answers)]
             if kind == "alone"
             else [[table.releases[place][0] for table in answers] for place in range(len(groups))]
         )
-        for reach in reaches:
-            found = [measured(g, drawn, reach) for g, drawn in zip(groups, by_group, strict=True)]
-            yield _line(case.name, share, kind, runs, found, reach if len(reaches) > 1 else None)
+        for tail_factor in reaches:
+            found = [measured(g, drawn, tail_factor) for g, drawn in zip(groups, by_group, strict=True)]
+            yield _line(case.name, share, kind, runs, found, tail_factor if len(reaches) > 1 else None)
 
 
 def _line(  # noqa: PLR0917  (what a line of the table says)
-    name: str, share: Fraction, kind: str, runs: int, found: Sequence[Measured], reach: int | None
+    name: str, share: Fraction, kind: str, runs: int, found: Sequence[Measured], tail_factor: int | None
 ) -> str:
     before, after = (np.array([getattr(one, part) for one in found]) for part in ("before", "after"))
     spread = after.mean(axis=0).std(ddof=1) / math.sqrt(runs)
     closed = [float(np.median(one.widths)) for one in found if one.widths.size]
     widths = f"{np.median(closed):7.1f}{max(closed):7.1f}" if closed else f"{'-':>7}{'-':>7}"
-    told = np.array([one.said for one in found])
-    said = "" if reach is None else f" reach {reach}"
+    reported = np.array([one.stated for one in found])
+    stated = "" if tail_factor is None else f" reach {tail_factor}"
     return (
-        f"{name:14}{share!s:>6}  {kind + said:16}{len(found):4}{100 * before.mean():8.1f}"
+        f"{name:14}{share!s:>6}  {kind + stated:16}{len(found):4}{100 * before.mean():8.1f}"
         f"{100 * after.mean():8.1f} ±{100 * spread:4.1f}{100 * after.mean(axis=1).min():8.1f}"
-        f"{100 * told.mean():8.1f}{100 * told.mean(axis=1).min():8.1f}"
+        f"{100 * reported.mean():8.1f}{100 * reported.mean(axis=1).min():8.1f}"
         f"{widths}{100 * np.mean([one.open for one in found]):7.1f}"
     )
 
@@ -253,9 +253,9 @@ def demo(runs: int, seed: int) -> None:
         policy=prdp.Policy(POLICY, at_most=100),
         bounds={"balance": (0, 10**12)},
         name="demo",
-        stand_in=True,
+        synthetic=True,
     )
-    elders = table.where("age >= 40")
+    elders = table.filter("age >= 40")
     balance, older = accounts["balance"], accounts["age"] >= 40
     share = Fraction(1, 10)
     least = 0.95 - 2 * math.sqrt(0.95 * 0.05 / runs)
@@ -280,7 +280,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200, help="how often each question is asked")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--only", help="cases whose names begin so")
-    parser.add_argument("--reach", action="store_true", help="reach 2, 4 and 8 beside each other")
+    parser.add_argument("--tail-factor", action="store_true", help="reach 2, 4 and 8 beside each other")
     parser.add_argument("--demo", type=int, metavar="RUNS", help="only the demo's own table")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")  # sets whose policies leave out a few records say so
@@ -292,7 +292,7 @@ def main() -> None:
         f"{'set':14}{'share':>6}  {'':16}{'rows':>4}{'before':>8}{'printed':>8}{'':6}{'worst':>8}"
         f"{'said':>8}{'worst':>8}{'width':>7}{'worst':>7}{'open':>7}"
     )
-    reaches: Sequence[int | None] = REACHES if asked.reach else (None,)
+    reaches: Sequence[int | None] = REACHES if asked.tail_factor else (None,)
     for case in (*(real(asked.data) if asked.data else ()), *made_up()):
         if asked.only and not case.name.startswith(asked.only):
             continue

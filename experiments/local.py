@@ -68,8 +68,8 @@ def carried(study: Study, crowd: Crowd, runs: int, seed: int) -> list[Estimate]:
         while True:
             if campaign.text not in known:
                 known[campaign.text] = moments(campaign, crowd)
-            told = known[campaign.text]
-            drawn = tuple(round(mean + noise * random.standard_normal()) for mean, noise in told)
+            reported = known[campaign.text]
+            drawn = tuple(round(mean + noise * random.standard_normal()) for mean, noise in reported)
             try:
                 campaign = going.send(Tally(len(crowd), drawn))
             except StopIteration as done:

@@ -166,8 +166,8 @@ def drawn_speed(times: list[Timed]) -> Figure:
             _marked(
                 panel, one.times_prdp, row, LIBRARIES[one.library], f"{question} {one.library}", ours=ours
             )
-            said = f"{one.times_prdp:.3g} ({one.seconds:.2g} s)"
-            panel.annotate(said, (one.times_prdp, row), (12, 0), textcoords="offset points", va="center")
+            stated = f"{one.times_prdp:.3g} ({one.seconds:.2g} s)"
+            panel.annotate(stated, (one.times_prdp, row), (12, 0), textcoords="offset points", va="center")
         panel.set_title(f"{words} over {times[0].rows:,} rows", loc="left", fontsize="medium")
         panel.set_xlim(0.7, 1_000)
         _dressed(panel, list(LIBRARIES), "times what prdp takes, further left is better")

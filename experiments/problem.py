@@ -104,7 +104,7 @@ class Problem:
             policy=prdp.Policy(self.expression, at_most=GREATEST_BUDGET),
             bounds={"v": (POLICIES[self.policy].lowest, self.largest)},
             name=self.data.name,
-            stand_in=True,
+            synthetic=True,
         )
 
     @property

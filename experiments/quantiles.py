@@ -55,7 +55,7 @@ def ranks(values: Floats, part: float, releases: list[prdp.Release]) -> Ranks:
     """Return what answers are worth; within ties an answer is off by nothing."""
     ordered = np.sort(values)
     answers = np.array([float(release.value) for release in releases])
-    low, high = np.array([release.interval(reach=1) for release in releases]).T
+    low, high = np.array([release.interval(tail_factor=1) for release in releases]).T
     below = np.searchsorted(ordered, answers, side="left") / ordered.size
     up_to = np.searchsorted(ordered, answers, side="right") / ordered.size
     truth = np.quantile(ordered, part, method="inverted_cdf")
@@ -72,11 +72,11 @@ def asked_quantiles(path: Path, runs: int, seed: int) -> Iterator[str]:
     read = pyarrow.parquet.read_table(path, columns=["total_pay", "year"])
     pay, year = read["total_pay"].to_numpy(), read["year"].to_numpy()
     years = sorted(set(year.tolist()))
-    yield f"SF pay, bounds {PAY}, grain 0.01; {runs} runs, seed {seed}; by year, all years together"
+    yield f"SF pay, bounds {PAY}, rounding step 0.01; {runs} runs, seed {seed}; by year, all years together"
     yield "policy    groups  share  q      lost ± s.e.      median      p95     covered     width"
     for name, policy in POLICIES.items():
         table = prdp.open(
-            path, policy=policy, bounds={"total_pay": PAY}, grain={"total_pay": "0.01"}, stand_in=True
+            path, policy=policy, bounds={"total_pay": PAY}, round_to={"total_pay": "0.01"}, synthetic=True
         )
         for grouped in (False, True):
             parts = [pay[year == one] for one in years] if grouped else [pay]
@@ -120,7 +120,7 @@ def asked_maxima(runs: int, seed: int) -> Iterator[str]:
     for name, values in sets.items():
         for budget in BUDGETS:
             table = prdp.open(
-                {"v": values}, policy=prdp.Policy.constant(budget), bounds={"v": (0, 10**9)}, stand_in=True
+                {"v": values}, policy=prdp.Policy.constant(budget), bounds={"v": (0, 10**9)}, synthetic=True
             )
             drawn = simulate(table, prdp.max("v"), runs=runs, seed=seed)
             answers = np.array([float(release.value) for release in drawn])
@@ -141,9 +141,9 @@ def asked_within_bounds(path: Path, runs: int, seed: int) -> Iterator[str]:
     yield "bounds        records      share  question     truth         median answer    median error     p95"
     for most in (1000, 10**5, 10**8):
         for tight in (False, True):
-            table = prdp.open(path, policy=policy, bounds={"balance": (-most, most)}, stand_in=True)
+            table = prdp.open(path, policy=policy, bounds={"balance": (-most, most)}, synthetic=True)
             kept = np.abs(balance) <= most if tight else np.full(balance.size, fill_value=True)
-            source = table.where(f"abs(balance) <= {most}") if tight else table
+            source = table.filter(f"abs(balance) <= {most}") if tight else table
             values = np.clip(balance[kept], -most, most)
             for share in ("1", "1/10", "1/100"):
                 for query, truth in ((prdp.count(), values.size), (prdp.sum("balance"), int(values.sum()))):
@@ -162,17 +162,17 @@ def asked_distinct(path: Path, runs: int, seed: int) -> Iterator[str]:
     truth = len(set(titles))
     yield f"SF, distinct job_title: {truth:,}; {runs} runs, seed {seed}; covered and median ends by reach"
     for name, policy in POLICIES.items():
-        table = prdp.open(path, policy=policy, bounds={"total_pay": PAY}, stand_in=True)
+        table = prdp.open(path, policy=policy, bounds={"total_pay": PAY}, synthetic=True)
         for share in ("1", "1/10", "1/100"):
             drawn = simulate(table, prdp.count_distinct("job_title"), share=share, runs=runs, seed=seed)
             answers = np.median([float(release.value) for release in drawn])
             line = f"{name:10}{share:7}{answers:8.0f}"
-            for reach in (1, 2, 8):
-                low, high = np.array([release.interval(reach=reach) for release in drawn]).T
+            for tail_factor in (1, 2, 8):
+                low, high = np.array([release.interval(tail_factor=tail_factor) for release in drawn]).T
                 covered = 100 * np.mean((low <= truth) & (truth <= high))
                 end = float(np.median(high))
                 ends = f"{np.median(low):6.0f} .. {'open' if isinf(end) else f'{end:.0f}'}"
-                line += f"  |{reach:2}: {covered:5.1f} % {ends}"
+                line += f"  |{tail_factor:2}: {covered:5.1f} % {ends}"
             yield line
 
 
@@ -183,19 +183,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--only", choices=("quantiles", "maxima", "bounds", "distinct"), action="append")
     arguments = parser.parse_args()
-    told = arguments.runs, arguments.seed
+    reported = arguments.runs, arguments.seed
     tables = {"quantiles": (asked_quantiles, "sf_salary"), "bounds": (asked_within_bounds, "bank")}
     tables["distinct"] = (asked_distinct, "sf_salary")
     for name in arguments.only or ("quantiles", "maxima", "bounds", "distinct"):
         if name == "maxima":
-            lines = asked_maxima(*told)
+            lines = asked_maxima(*reported)
         else:
             asked, file = tables[name]
             path = arguments.data / f"{file}.parquet" if arguments.data else None
             if path is None or not path.exists():
                 print(f"{name}: left out, {file}.parquet is not in a folder given by --data")
                 continue
-            lines = asked(path, *told)
+            lines = asked(path, *reported)
         for line in lines:
             print(line, flush=True)
 

@@ -128,10 +128,12 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
     return ours, _opened(path, "balance", "1", per_record=False), asked
 
 
-def _opened(path: Path, column: str, grain: str, *, per_record: bool) -> prdp.Table:
+def _opened(path: Path, column: str, round_to: str, *, per_record: bool) -> prdp.Table:
     policy = prdp.Policy(f"10000 / {column}", at_most=100) if per_record else prdp.Policy.constant("1e-8")
-    table = prdp.open(path, policy=policy, bounds={column: BOUNDS}, grain={column: grain}, stand_in=True)
-    return table.where(f"{column} >= 100")
+    table = prdp.open(
+        path, policy=policy, bounds={column: BOUNDS}, round_to={column: round_to}, synthetic=True
+    )
+    return table.filter(f"{column} >= 100")
 
 
 def answers(asked: Asked, table: prdp.Table, runs: int, seed: int) -> Floats:

@@ -25,13 +25,13 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
 from prdp.plan.queries import Sum
 from prdp.release.bias import Clipping
-from prdp.release.error_bounds import strays
+from prdp.release.error_bounds import error_bounds
 from prdp.release.raw_answer import Answer
 from prdp.testing import Seeded
 from prdp.testing.raw_cells import raw_cells
 
 _FAILURE = Fraction(1, 20)
-_REACH = Fraction(8)
+_TAIL_FACTOR = Fraction(8)
 
 
 def signed_sets() -> Iterator[Case]:
@@ -50,7 +50,7 @@ def signed_sets() -> Iterator[Case]:
             policy=prdp.Policy("5000 / greatest(abs(v), 20)", at_most=100),
             bounds={"v": (-(10**9), 10**9)},
             name=name,
-            stand_in=True,
+            synthetic=True,
         )
         yield Case(name, table, "g", range(8), Sum("v"))
 
@@ -63,7 +63,7 @@ def summaries(case: Case, share: Fraction, *, grouped: bool) -> list[Summary]:
 
 
 def errors(groups: Sequence[Summary], answers: Sequence[Sequence[Answer]]) -> np.ndarray:
-    """Return by how much each answer is off, in grains."""
+    """Return by how much each answer is off, in rounding steps."""
     return np.array(
         [
             [abs(float(answer.steps * answer.step - sum(group.cells.total.tolist()))) for answer in drawn]
@@ -80,7 +80,7 @@ def ends(answers: Sequence[Sequence[Answer]]) -> tuple[float, float]:
             assert isinstance(answer.clipping, Clipping)  # noqa: S101
             scales = tuple(noise.scale for noise in answer.noises)
             clipping = replace(answer.clipping, below=True, above=True, mixed=True)
-            found = strays(scales, "laplace", clipping, _FAILURE, _REACH)
+            found = error_bounds(scales, "laplace", clipping, _FAILURE, _TAIL_FACTOR)
             noise = float(sum(scales)) * math.log(20)
             below.append(math.inf if found.below is None else float(found.below) / noise)
             above.append(math.inf if found.above is None else float(found.above) / noise)

@@ -45,8 +45,8 @@ def sum_floor(values: Floats, budgets: Floats, share: float = 1.0) -> float:
     Removed are the records with the largest ratios of value to budget, or a single one; any set is valid.
     """
     order = np.argsort(-values / budgets)
-    reach = np.minimum(700, share * np.cumsum(budgets[order]))
-    many = np.cumsum(values[order]) / (1 + np.exp(reach))
+    tail_factor = np.minimum(700, share * np.cumsum(budgets[order]))
+    many = np.cumsum(values[order]) / (1 + np.exp(tail_factor))
     alone = values / (1 + np.exp(np.minimum(700, share * budgets)))
     return float(max(np.max(many, initial=0), np.max(alone, initial=0)))
 
@@ -57,8 +57,8 @@ def count_floor(budgets: Floats, share: float = 1.0) -> float:
     On this table, or on it without those k records; for a distinct count, the budgets are the keys' sums.
     """
     removed = np.arange(1, budgets.size + 1)
-    reach = np.minimum(700, share * np.cumsum(np.sort(budgets)))
-    return float(np.max(removed / (1 + np.exp(reach)), initial=0))
+    tail_factor = np.minimum(700, share * np.cumsum(np.sort(budgets)))
+    return float(np.max(removed / (1 + np.exp(tail_factor)), initial=0))
 
 
 def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:

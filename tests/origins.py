@@ -20,7 +20,7 @@ ONE_SOURCE = "have one source"
 UNTRACED = "cannot be traced"
 
 
-def joined(people: object, derived: object, database: object = None, **said: Any) -> prdp.Join:
+def joined(people: object, derived: object, database: object = None, **stated: Any) -> prdp.Join:
     """Open the private table beside a public one that its records refer to."""
     return prdp.open_join(
         {"people": people, "d": derived},
@@ -30,7 +30,7 @@ def joined(people: object, derived: object, database: object = None, **said: Any
         references={"people.town": "d.code"},
         public=["d"],
         policy="1",
-        **said,
+        **stated,
     )
 
 
@@ -41,9 +41,9 @@ def refused(people: object, derived: object, database: object = None) -> str:
     return str(refusal.value)
 
 
-def answered(people: object, derived: object, database: object = None, **said: Any) -> prdp.Join:
+def answered(people: object, derived: object, database: object = None, **stated: Any) -> prdp.Join:
     """Ask a join over a public table; its groups are the public table's."""
-    join = joined(people, derived, database, **said)
+    join = joined(people, derived, database, **stated)
     text = "SELECT d.code, COUNT(*) FROM people JOIN d ON people.town = d.code GROUP BY d.code"
     answers = join.sql(text, share=1)
     assert len(answers) > 0

@@ -39,7 +39,7 @@ def rank(nodeid: str) -> int:
 def scope(nodeid: str) -> str:
     """Return what a test shares a process with.
 
-    >>> scope("tests/engines/test_progress.py::test_spark_is_told")
+    >>> scope("tests/engines/test_progress.py::test_spark_is_reported")
     'spark'
     >>> scope("tests/test_policy.py::test_a[b::c]")
     'tests/test_policy.py'

@@ -206,17 +206,17 @@ def test_a_policy_that_does_not_fit_the_table_is_refused(text: str) -> None:
 )
 def test_records_that_the_bounds_allow_and_the_policy_leaves_out_are_named(text: str, sentence: str) -> None:
     policy = Policy(text, at_least=10, at_most=100).within(SCHEMA, BOUNDS)
-    said = policy.left_out(BOUNDS)
-    assert said is not None
-    assert said.startswith("the policy leaves out records with")
-    assert sentence in said
+    stated = policy.left_out(BOUNDS)
+    assert stated is not None
+    assert stated.startswith("the policy leaves out records with")
+    assert sentence in stated
 
 
-def test_a_whole_number_whose_budget_is_the_least_is_not_said_to_be_left_out() -> None:
+def test_a_whole_number_whose_budget_is_the_least_is_not_stated_to_be_left_out() -> None:
     policy = Policy("10 - coalesce(age, 0)", at_least=1, at_most=10).within(SCHEMA, BOUNDS)
-    said = policy.left_out(BOUNDS, whole={"age"})
-    assert said is not None
-    assert "with age from 10 to 120: " in said
+    stated = policy.left_out(BOUNDS, whole={"age"})
+    assert stated is not None
+    assert "with age from 10 to 120: " in stated
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_whole_number_whose_budget_is_the_least_is_not_said_to_be_left_out() -
         Policy.constant("1/3"),
     ],
 )
-def test_nothing_is_said_where_nobody_within_the_bounds_is_left_out(policy: Policy) -> None:
+def test_nothing_is_stated_where_nobody_within_the_bounds_is_left_out(policy: Policy) -> None:
     assert policy.within(SCHEMA, BOUNDS).left_out(BOUNDS) is None
 
 
@@ -276,9 +276,9 @@ def test_a_refused_policy_is_refused_with_one_that_can_be_pasted(
     ends = {column: (Fraction(low), Fraction(high)) for column, (low, high) in bounds.items()}
     with pytest.raises(PolicyError) as refused:
         Policy(text).within(schema, ends)
-    said = re.search(r"A policy that works: '(.*)'\.$", str(refused.value))
-    assert said is not None
-    assert Policy(said[1]).within(schema, ends).levels.at_most > 0
+    stated = re.search(r"A policy that works: '(.*)'\.$", str(refused.value))
+    assert stated is not None
+    assert Policy(stated[1]).within(schema, ends).levels.at_most > 0
 
 
 @pytest.mark.parametrize("policy", [Policy("-age"), Policy("age", at_least=200)])

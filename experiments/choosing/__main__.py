@@ -34,7 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--library", action="store_true", help="draw from the library itself")
     parser.add_argument("--runs", type=int, default=2000, help="with --library: draws for each case")
     parser.add_argument("--seed", type=int, default=0, help="with --library: of the noise")
-    parser.add_argument("--reach", type=int, default=8, help="with --library: of the intervals")
+    parser.add_argument("--tail-factor", type=int, default=8, help="with --library: of the intervals")
     return parser.parse_args()
 
 
@@ -65,9 +65,11 @@ def each(rows: Sequence[Row]) -> None:
         print(f"{' '.join(name):36}" + " |".join(parts))
 
 
-def coverage(results: Sequence[Measured], reach: int) -> None:
+def coverage(results: Sequence[Measured], tail_factor: int) -> None:
     """Print how often intervals held the truth."""
-    print(f"\nintervals with reach {reach}: part of the runs that they covered, mean over cases (worst case)")
+    print(
+        f"\nintervals with tail factor {tail_factor}: part of the runs covered, mean over cases (worst case)"
+    )
     print(
         f"{'share':>6}{'90 %':>16}{'95 %':>16}{'no upper end':>14}{'longer than noise':>19}"
         "   cases below 94 %"
@@ -101,7 +103,7 @@ def main() -> None:
     results: list[Measured] = []
     if asked.library:
         print(f"the library, {asked.runs} runs a case, seed {asked.seed}")
-        results = list(measured(asked.data, policies, asked.runs, asked.seed, asked.reach))
+        results = list(measured(asked.data, policies, asked.runs, asked.seed, asked.tail_factor))
         rows = [(result.name, result.share, result.figures) for result in results]
     else:
         print(f"rule {asked.rule}, integrated")
@@ -115,7 +117,7 @@ def main() -> None:
     for title, kept in {"all": {name for name, _, _ in rows}, "three policies, one tier": plain}.items():
         summary(title, [row for row in rows if row[0] in kept])
         if results:
-            coverage([result for result in results if result.name in kept], asked.reach)
+            coverage([result for result in results if result.name in kept], asked.tail_factor)
     for result in results:
         if result.share == 0 and result.name[1] == "inverse" and result.name[0][:4] in ("Norm", "Bank", "SF"):
             print(f"Table 3: {result.name[0]} {result.name[2]}: {result.relative:.4f} %")

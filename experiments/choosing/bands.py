@@ -1,4 +1,4 @@
-"""Tiers that nothing public sets apart: a ladder cut into bands of octaves, each with a point of its own.
+"""Tiers that nothing public sets apart: a candidates cut into bands of octaves, each with a point of its own.
 
 ``python -m experiments.choosing.bands`` compares them with one point, over the made-up cases without tiers.
 """
@@ -19,7 +19,7 @@ _QUARTERS = 4
 
 
 def banded(case: Case, octaves: int) -> Case:
-    """Return a case whose tiers are bands of so many octaves of its ladder; the last has what is left."""
+    """Return a case whose tiers are bands of so many octaves of its candidates; the last has what is left."""
     size = octaves * _QUARTERS
     ends = [*range(size - 1, max(size, case.points.size - size), size), case.points.size - 1]
     masses = np.concatenate(([case.mass], case.masses))

@@ -21,7 +21,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import RecordCandidates
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.plan import queries
 from prdp.plan.reads import CellRead
@@ -125,7 +125,7 @@ def opened(data: DataSet, policy: str) -> prdp.Table:
         policy=prdp.Policy((POLICIES | STEPS)[policy], at_most=100),
         bounds={"v": (CUT, LARGEST), "e": ("0.001", 100)},
         name=data.name,
-        stand_in=True,
+        synthetic=True,
     )
 
 
@@ -159,7 +159,7 @@ def cases(
 
 def _case(name: tuple[str, str, str], summary: Summary, truth: float, oracles: tuple[float, ...]) -> Case:
     quantum = float(summary.levels.quantum)
-    grain = 2.0**-20 if name[2] == "count" else 1.0
+    round_to = 2.0**-20 if name[2] == "count" else 1.0
     points = Points.spanning(summary, 1)
     steps = np.array([float(points.per_quantum(j)) for j in range(len(points.numerators))])
     cells = summary.cells
@@ -169,14 +169,14 @@ def _case(name: tuple[str, str, str], summary: Summary, truth: float, oracles: t
     for place, step in enumerate(steps):
         cap = np.floor(quanta * step * (1 + 1e-12))
         clipped = np.where(high <= cap, total, count * np.minimum(low, cap))
-        pulls[place] = truth - grain * float(clipped.sum())
-    ladder = RecordLadder(summary)
-    masses = np.array(ladder.masses(1, 1), float) * quantum
+        pulls[place] = truth - round_to * float(clipped.sum())
+    candidates = RecordCandidates(summary)
+    masses = np.array(candidates.masses(1, 1), float) * quantum
     heights = np.array(points.heights)
     feet = np.flatnonzero(np.diff(heights, prepend=-2) > 1)
     above_foot = np.arange(heights.size) - feet[np.searchsorted(feet, np.arange(heights.size), "right") - 1]
-    mass = ladder.mass(1) * quantum
-    whole = Case(name, steps * grain / quantum, heights, above_foot, masses, pulls, mass, truth, oracles)
+    mass = candidates.mass(1) * quantum
+    whole = Case(name, steps * round_to / quantum, heights, above_foot, masses, pulls, mass, truth, oracles)
     return replace(whole, tiers=tuple(_tiers(name, summary))) if name[2] == "sum" else whole
 
 

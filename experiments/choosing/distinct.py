@@ -18,7 +18,7 @@ from experiments.options import options
 from experiments.yardsticks import Floats, oracle_clip, trimmed
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.mechanisms._threshold import PointFinder, Tuning
-from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
+from prdp.mechanisms.distinct import DistinctKeys, KeyCandidates
 from prdp.testing import Seeded
 
 FURTHER = (0, 2, 4, 6, 8)
@@ -40,14 +40,18 @@ def counted(
     mechanism: DistinctKeys, summary: KeySummary, share: Fraction, *, seed: int, runs: int, further: int
 ) -> Floats:
     """Draw answers that count keys so many quarters of an octave beyond the choice."""
-    ladder, edges, quantum = KeyLadder(summary), key_edges(summary.levels), float(summary.levels.quantum)
+    candidates, edges, quantum = (
+        KeyCandidates(summary),
+        key_edges(summary.levels),
+        float(summary.levels.quantum),
+    )
     random, clipped = np.random.default_rng(seed), summary.clipped()
 
     def edge(tuning: Tuning, place: int) -> int:
-        points = ladder.edges(tuning.stride)
+        points = candidates.edges(tuning.stride)
         return points[min(place + further // tuning.stride, len(points) - 1)]
 
-    law = mechanism.finder.law(ladder, share, mechanism.totals(summary, share))
+    law = mechanism.finder.law(candidates, share, mechanism.totals(summary, share))
     found = []
     for which, (place, _) in law.draw(Seeded(seed), runs):
         tuning = mechanism.finder.tunings[which][1]

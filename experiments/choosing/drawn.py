@@ -42,7 +42,7 @@ class Measured:
 
 
 def measured(
-    folder: Path | None, policies: tuple[str, ...], runs: int, seed: int, reach: int
+    folder: Path | None, policies: tuple[str, ...], runs: int, seed: int, tail_factor: int
 ) -> Iterator[Measured]:
     """Yield every case at every share."""
     for data in sets(folder):
@@ -60,17 +60,19 @@ def measured(
                     middle = trimmed(errors)[0]
                     shape = Figures(middle / oracle, p90, p99, float(errors.mean()) / oracle)
                     name = (data.name, policy, query)
-                    covered = coverage_of(releases, truth, reach)
+                    covered = coverage_of(releases, truth, tail_factor)
                     yield Measured(name, place, shape, 100 * middle / truth, *covered)
 
 
-def coverage_of(releases: list[Release], truth: float, reach: int) -> tuple[tuple[float, ...], float, float]:
+def coverage_of(
+    releases: list[Release], truth: float, tail_factor: int
+) -> tuple[tuple[float, ...], float, float]:
     """Return how often intervals hold and have no upper end, and how much wider than the noise they are."""
 
     @cache
-    def strays(place: int, level: str, reach: int) -> tuple[float, float]:
+    def error_bounds(place: int, level: str, tail_factor: int) -> tuple[float, float]:
         release = firsts[place]
-        low, high = release.interval(level, reach=reach)
+        low, high = release.interval(level, tail_factor=tail_factor)
         return low - float(release.exact), high - float(release.exact)
 
     keys = [(release.noise_scales, release.clipping) for release in releases]
@@ -80,11 +82,11 @@ def coverage_of(releases: list[Release], truth: float, reach: int) -> tuple[tupl
     gaps = [truth - float(release.exact) for release in releases]
     covered = []
     for level in LEVELS:
-        ends = [strays(place, level, reach) for place in places]
+        ends = [error_bounds(place, level, tail_factor) for place in places]
         held = [low <= gap <= high for (low, high), gap in zip(ends, gaps, strict=True)]
         covered.append(float(np.mean(held)))
-    full = np.array([strays(place, "0.95", reach) for place in places])
-    noise = np.array([strays(place, "0.95", 1) for place in places])
+    full = np.array([error_bounds(place, "0.95", tail_factor) for place in places])
+    noise = np.array([error_bounds(place, "0.95", 1) for place in places])
     closed = np.isfinite(full[:, 1])
     wider = (full[closed, 1] - full[closed, 0]) / (noise[closed, 1] - noise[closed, 0])
     return tuple(covered), float(1 - closed.mean()), float(np.median(wider)) if closed.any() else float("inf")

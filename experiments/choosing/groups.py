@@ -38,7 +38,7 @@ def main() -> None:
     group = random.integers(0, GROUPS, RECORDS)
     value = np.rint(np.abs(random.normal(50_000, 50_000, RECORDS))).astype(int) + 100
     policy = prdp.Policy("10000 / v", at_most=100)
-    table = prdp.open({"g": group, "v": value}, policy=policy, bounds={"v": (0, 10**12)}, stand_in=True)
+    table = prdp.open({"g": group, "v": value}, policy=policy, bounds={"v": (0, 10**12)}, synthetic=True)
     groups = table.group_by("g", keys=range(GROUPS))
     budgets = np.minimum(100, 10_000 / value)
     print(f"{GROUPS} groups, {arguments.runs} runs, seed {arguments.seed}; errors in %")

@@ -69,7 +69,8 @@ class Case:
     def regret(self, *, additive: bool) -> float:
         """Return how many times worse than the better one a method is, as a logarithm; usually and rarely."""
         ours, theirs = (
-            sum(map(math.log, strays)) / 2 for strays in ((self.rivals.usual, self.rivals.rare), self.clip)
+            sum(map(math.log, error_bounds)) / 2
+            for error_bounds in ((self.rivals.usual, self.rivals.rare), self.clip)
         )
         return (ours if additive else theirs) - min(ours, theirs)
 
@@ -81,7 +82,7 @@ def cases(runs: int, seed: int) -> Iterator[Case]:
             {"v": values},
             policy=prdp.Policy(text, at_least="1/1000"),
             bounds={"v": (1, highest)},
-            stand_in=True,
+            synthetic=True,
         )
         row = next(row for row in Sum.methods if row.name == "additive")
         for share in SHARES:
@@ -90,8 +91,8 @@ def cases(runs: int, seed: int) -> Iterator[Case]:
                 continue
             releases = simulate(table, prdp.sum("v"), share=share, method="clip", runs=runs, seed=seed)
             errors = np.abs([float(release.exact) - values.sum() for release in releases])
-            strays = np.maximum(np.quantile(errors, [0.5, 0.95]), 1)
-            yield Case(f"{kind}; {policy}; {highest:.0e}; {share}", found, (strays[0], strays[1]))
+            error_bounds = np.maximum(np.quantile(errors, [0.5, 0.95]), 1)
+            yield Case(f"{kind}; {policy}; {highest:.0e}; {share}", found, (error_bounds[0], error_bounds[1]))
 
 
 def main() -> None:

@@ -24,11 +24,11 @@ from experiments.choosing.rules import now, strided
 from experiments.datasets import DataSet
 from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.release.bias import Clipping
-from prdp.release.error_bounds import strays
+from prdp.release.error_bounds import error_bounds
 from prdp.release.excluded_tail import OCTAVES
 
 WHOLE = Tuning(Fraction(1), Fraction(1), Fraction(5, 2))
-FAILURE, REACH = Fraction(1, 20), Fraction(8)
+FAILURE, TAIL_FACTOR = Fraction(1, 20), Fraction(8)
 FINE = 10**6  # steps of the lattice on which widths are worked out, for a point of 1
 
 
@@ -36,7 +36,7 @@ def width(tuning: Tuning, *, blind: bool) -> float:
     """Return the width of an interval by the choice alone, for a point and a share of 1."""
     at = Fraction(FINE)
     clipping = Clipping(at, at * FINE, tuning.choice, tuning.fall, tuning.stride, blind=blind)
-    found = strays((at / tuning.answer,), "laplace", clipping, FAILURE, REACH)
+    found = error_bounds((at / tuning.answer,), "laplace", clipping, FAILURE, TAIL_FACTOR)
     return np.inf if found.above is None else float((found.below or 0) + found.above) / FINE
 
 
@@ -44,7 +44,7 @@ def measured_width(beyond: Fraction, answer: Fraction) -> float:
     """Return that of an interval for which it was measured that nothing lies beyond the point."""
     scales = [1 / answer, *(times / beyond for times in OCTAVES)]
     noise, both = (
-        strays(tuple(scale * FINE for scale in each), "laplace", None, 2 * failure, Fraction(1)).above
+        error_bounds(tuple(scale * FINE for scale in each), "laplace", None, 2 * failure, Fraction(1)).above
         for each, failure in ((scales[:1], FAILURE / 5), (scales, FAILURE * 4 / 5))
     )
     return float((noise or 0) + (both or 0)) / FINE
@@ -58,7 +58,7 @@ def excess(case: Case) -> Floats:
     return np.asarray(np.where(within, masses * (middles - case.points[:, None]), 0.0).sum(axis=1))
 
 
-def started(case: Case, share: float, known: int, asked: argparse.Namespace) -> Floats:
+def warm(case: Case, share: float, known: int, asked: argparse.Namespace) -> Floats:
     """Return the chances of points, of which one is known."""
     places = strided(case, 2)
     octaves = case.heights[places] / 4
@@ -85,7 +85,7 @@ def compared(case: Case, earlier: Case, place: int, asked: argparse.Namespace) -
     chances = np.zeros(case.points.size)
     for branch in first[:-1]:  # the last is too poor to tell
         for known in np.flatnonzero(branch.chances > 1e-5):
-            chances += branch.chances[known] * started(case, share, int(known), asked)
+            chances += branch.chances[known] * warm(case, share, int(known), asked)
     lost = float(first[-1].chances.sum())
     after = [Branch(chances, float(answer)), *(Branch(lost * one.chances, one.part) for one in own)]
     errors = [figures(case, share, case.oracles[place], each).trimmed for each in (after, own)]

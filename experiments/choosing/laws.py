@@ -50,5 +50,5 @@ def scan(masses: Floats, thresholds: Floats, a1: float, a2: float, *, one_sided:
     stop = np.where(room < 0, half * tail, 1 - (1 - half) * tail)
     stop[:, -1] = 1.0
     go = np.cumprod(1 - stop, axis=1)
-    reach = np.concatenate([np.ones((rho.size, 1)), go[:, :-1]], axis=1)
-    return np.asarray(weight @ (reach * stop))
+    tail_factor = np.concatenate([np.ones((rho.size, 1)), go[:, :-1]], axis=1)
+    return np.asarray(weight @ (tail_factor * stop))

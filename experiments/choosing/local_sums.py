@@ -38,7 +38,7 @@ class Rule:
     loud: float = np.inf
     pooled: int = 1
     beta: float = 0.1
-    reach: float = 8.0
+    tail_factor: float = 8.0
 
 
 RULES = (
@@ -47,7 +47,10 @@ RULES = (
     Rule(beta=0.001),
     *(Rule(fall=fall) for fall in (0.2, 0.5, 1.0)),
     *(Rule(fall=0.5, further=further) for further in (1.5, 2.0)),
-    *(Rule(fall=0.5, further=1.5, loud=2.0, reach=reach) for reach in (8.0, 16.0, 32.0, 64.0)),
+    *(
+        Rule(fall=0.5, further=1.5, loud=2.0, tail_factor=tail_factor)
+        for tail_factor in (8.0, 16.0, 32.0, 64.0)
+    ),
     Rule(fall=0.5, further=1.5, loud=1.4),
     Rule(fall=0.5, further=1.5, loud=1.4, pooled=2),
     Rule(fall=0.5, further=1.0, loud=1.0, pooled=3),
@@ -108,18 +111,20 @@ def drawn(
     lifts = np.expm1(np.minimum(spent * crowd.budgets, loss))
     mean = np.bincount(crowd.octaves, weights=lifts, minlength=crowd.slopes.size)
     noise = np.expm1(loss) * np.sqrt(crowd.size) / (2 * np.sinh(loss / 2))
-    told = mean + noise * random.standard_normal((runs, mean.size))
+    reported = mean + noise * random.standard_normal((runs, mean.size))
     audible = crowd.size * np.expm1(np.minimum(loss, spent * crowd.largest)) > noise
-    top, heard = topmost(told / noise, audible, rule)
+    top, heard = topmost(reported / noise, audible, rule)
     # A heavy octave always is worth its noise, so that the last one decides: three quarters of its end.
     cut = 0.75 * crowd.slopes[top] * rule.further
     deviation = np.sqrt(2 * crowd.size) * cut / rest
     values = crowd.cut(cut) + deviation * random.standard_normal(runs)
     most = spent * crowd.largest
     unseen = np.maximum(1, most / np.expm1(np.clip(most, 1e-300, loss)))
-    room = np.minimum(crowd.slopes, rule.reach * cut[:, None]) - cut[:, None]
-    room = np.where(crowd.slopes / 2 < rule.reach * cut[:, None], np.maximum(0, room), 0) * unseen / spent
-    pull, spread = (room * told).sum(axis=1), noise * np.sqrt((room**2).sum(axis=1))
+    room = np.minimum(crowd.slopes, rule.tail_factor * cut[:, None]) - cut[:, None]
+    room = (
+        np.where(crowd.slopes / 2 < rule.tail_factor * cut[:, None], np.maximum(0, room), 0) * unseen / spent
+    )
+    pull, spread = (room * reported).sum(axis=1), noise * np.sqrt((room**2).sum(axis=1))
     above = np.maximum(Z * deviation, pull + Z * np.hypot(deviation, spread))
     return {"value": values, "deviation": deviation, "heard": heard, "above": above}
 
@@ -181,7 +186,7 @@ def main() -> None:
         heads = ("trimmed / worst", "p99 / worst", "mean / worst", "heard", "noise", "holds", "width")
         print(f"{'fall further loud pooled beta reach':38}" + "".join(f"{head:>18}" for head in heads))
         for rule in RULES if share == 1 else (RULES[0], RULES[8]):
-            words = (rule.fall, rule.further, rule.loud, rule.pooled, rule.beta, rule.reach)
+            words = (rule.fall, rule.further, rule.loud, rule.pooled, rule.beta, rule.tail_factor)
             print(
                 f"{' '.join(f'{word:g}' for word in words):38}{row(rule, cases, share, runs, seed)}",
                 flush=True,

@@ -28,7 +28,7 @@ import pyarrow
 
 import prdp
 from experiments.choosing.cases import POLICIES, personal_budgets, sets
-from experiments.choosing.hints import Draw, Known, drawn
+from experiments.choosing.warm_starts import Draw, Known, drawn
 from experiments.datasets import CUT, LARGEST, DataSet
 from experiments.yardsticks import Floats
 from prdp.ledger.account import Entry
@@ -60,14 +60,14 @@ def opened(data: DataSet, policy: str) -> prdp.Table:
         policy=prdp.Policy(CHOSEN[policy], at_most=100),
         bounds={"v": (CUT, LARGEST), "e": ("0.001", 100)},
         name=data.name,
-        stand_in=True,
+        synthetic=True,
     )
 
 
 def figures(ordered: Floats, part: float, releases: list[Release]) -> Figures:
     """Return ``COLUMNS`` for some answers to one quantile; within ties an answer is off by nothing."""
     answers = np.array([float(release.value) for release in releases])
-    low, high = np.array([release.interval(reach=1) for release in releases]).T
+    low, high = np.array([release.interval(tail_factor=1) for release in releases]).T
     below, up_to = (np.searchsorted(ordered, answers, "left"), np.searchsorted(ordered, answers, "right"))
     off = 100 * np.maximum(0, np.maximum(below / ordered.size - part, part - up_to / ordered.size))
     truth = np.quantile(ordered, part, method="inverted_cdf")
@@ -93,7 +93,7 @@ def again(plan: Plan, earlier: Plan, runs: int, moved: int, draw: Draw) -> list[
             chosen=replace(ranked, clipping=point),
         )
         entry = Entry(0, earlier.text, earlier.share, release=known)
-        found += draw(plan.hinted(plan.hint(Known(entry))), runs // FIRST_ANSWERS)
+        found += draw(plan.warm_started(plan.warm_start(Known(entry))), runs // FIRST_ANSWERS)
     return found
 
 

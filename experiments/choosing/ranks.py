@@ -172,7 +172,7 @@ def at_once(
     return draw((1 - part) * share * too_far / spread + octaves[table.octaves])
 
 
-def started(
+def warm(
     table: Table,
     quantile: float,
     rich: float,
@@ -209,7 +209,7 @@ def started(
 
 def ways_from(first: float, moved: float) -> dict[str, Way]:
     """Return ways to start from an earlier answer."""
-    told = partial(started, first=first, moved=moved)
+    reported = partial(warm, first=first, moved=moved)
     tried = {
         (1.0, 3.0, 1 / 16),
         (2.0, 3.0, 1 / 16),
@@ -219,7 +219,7 @@ def ways_from(first: float, moved: float) -> dict[str, Way]:
     }
     ways: dict[str, Way] = {"not started": at_once}
     return ways | {
-        f"fall {fall:g}, {beside:g} beside, {most:g}": partial(told, fall=fall, beside=beside, most=most)
+        f"fall {fall:g}, {beside:g} beside, {most:g}": partial(reported, fall=fall, beside=beside, most=most)
         for fall, beside, most in sorted(tried | {(1.0, 6.0, 0.0), (2.0, 2.0, 1 / 8)})
     }
 
@@ -260,8 +260,8 @@ def main() -> None:
     parser.add_argument("--moved", type=float, default=0.0, help="by how many octaves it is off")
     asked = parser.parse_args()
     sets = tables()
-    ways = ways_from(asked.first, asked.moved) if asked.started else {name: WAYS[name] for name in asked.ways}
-    ways = ways if asked.started else {"before": octaves_first} | ways
+    ways = ways_from(asked.first, asked.moved) if asked.warm else {name: WAYS[name] for name in asked.ways}
+    ways = ways if asked.warm else {"before": octaves_first} | ways
     base = next(iter(ways))
     for quantiles, rich in product(QUANTILES, asked.richness):
         print(f"quantiles {quantiles}, {rich:g} units: error (± s.e., worst), p95, lost, far", flush=True)

@@ -18,8 +18,8 @@ from experiments.choosing.ratios import (
     AT_MOST,
     SHARES,
     Asked,
+    Candidates,
     Floats,
-    Ladder,
     World,
     at_mass,
     chosen,
@@ -79,8 +79,8 @@ def fixed(parts: tuple[float, float, float], *, noise: bool = True, times: float
 
 
 def paired(world: World, points: Floats) -> Floats:
-    """Return the largest value that each point of a sum's ladder lets count in full, by the policy."""
-    policy = world.told
+    """Return the largest value that each point of a sum's candidates lets count in full, by the policy."""
+    policy = world.reported
     values = grid(world)
     ratios = np.maximum.accumulate(values / np.minimum(policy(values), AT_MOST))
     return np.asarray(values[np.maximum(np.searchsorted(ratios, points * (1 + 1e-9), side="right") - 1, 0)])
@@ -88,7 +88,7 @@ def paired(world: World, points: Floats) -> Floats:
 
 def worst(world: World, limits: Floats, centre: Floats, power: int) -> Floats:
     """Return the largest ratio of |v - centre|^power to budget among values up to a limit, one a run."""
-    policy = world.told
+    policy = world.reported
     values = grid(world)[::4]
     owed = np.minimum(policy(values), AT_MOST)
     found = np.zeros(limits.size)
@@ -102,14 +102,14 @@ def one_choice(
     parts: tuple[float, float, float],
     finder: Callable[[float], PointFinder] = finder_for,
 ) -> Form:
-    """Return the form with one choice, on the sum's ladder with the whole share, for all parts."""
+    """Return the form with one choice, on the sum's candidates with the whole share, for all parts."""
 
     def form(asked: Asked, share: float) -> Estimates:
         world = asked.world
-        if not world.led:
+        if not world.linked:
             return split(parts)(asked, share)
-        ladder = Ladder.spanning(world, world.values, *ends_of(world, 1))
-        points, left = chosen(ladder, share, finder(share), asked.runs, asked.random)
+        candidates = Candidates.spanning(world, world.values, *ends_of(world, 1))
+        points, left = chosen(candidates, share, finder(share), asked.runs, asked.random)
         limits, zero = paired(world, points), np.zeros(asked.runs)
 
         def total(sizes: Floats, at: Floats, part: float) -> Floats:
@@ -130,7 +130,7 @@ def following(parts: tuple[float, float, float], finder: Callable[[float], Point
 
     def form(asked: Asked, share: float) -> Estimates:
         world = asked.world
-        if not world.led:
+        if not world.linked:
             return split((3 / 8, 1 / 8, 1 / 2) if parts[2] else (3 / 4, 1 / 4, 0))(asked, share)
         totals, points = asked.sum(share * parts[0], finder(share * parts[0]))
         limits, zero = paired(world, points), np.zeros(asked.runs)
@@ -164,7 +164,7 @@ def leading(share: float) -> PointFinder:
 def weighted(asked: Asked, share: float) -> Estimates:
     """A count in which whoever the sum clips weighs as much less as it counts for less in the sum."""
     world = asked.world
-    if not world.led:
+    if not world.linked:
         return split(MEAN)(asked, share)
     totals, points = asked.sum(share * MEAN[0], leading(share * MEAN[0]))
     weights = np.minimum(1, points[:, None] * world.budgets / np.maximum(np.abs(world.values), 1e-9))
@@ -243,7 +243,11 @@ def count_beside_a_sum(world: World, share: float, runs: int, seed: int) -> tupl
     alone = trimmed(np.abs(asked.count(share / 2) - records))[0] / records
     alone_sum = trimmed(np.abs(asked.sum(share / 2)[0] - total))[0] / size
     points, left = chosen(
-        Ladder.spanning(world, world.values, *ends_of(world, 1)), share, finder_for(share), runs, asked.random
+        Candidates.spanning(world, world.values, *ends_of(world, 1)),
+        share,
+        finder_for(share),
+        runs,
+        asked.random,
     )
     at = worst(world, paired(world, points), np.zeros(runs), 0)
     counts = clipped(world, np.ones_like(world.values), at, 2 * at / (share * left), asked.random)
@@ -283,8 +287,8 @@ def main() -> None:
                 print(f"{word:9}{share:5} {name:26}" + " | ".join(cells), flush=True)
     for share in arguments.shares:
         for kind, some in kinds.items():
-            told = [one for one in some if one.led]
-            found = np.array([count_beside_a_sum(one, share, **how) for one in told])
+            reported = [one for one in some if one.linked]
+            found = np.array([count_beside_a_sum(one, share, **how) for one in reported])
             cells = [shown(column.tolist()) for column in found.T]
             print(
                 f"one choice for COUNT and SUM {share:5} {kind:12} count {cells[0]}, sum {cells[1]}",

@@ -59,14 +59,14 @@ class World:
         return float(self.values @ self.counts / self.counts.sum())
 
     @property
-    def told(self) -> Budgets:
+    def reported(self) -> Budgets:
         """The policy, where it is a function of the value."""
         if self.policy is None:
             raise ValueError("budgets have nothing to do with values")
         return self.policy
 
     @property
-    def led(self) -> bool:
+    def linked(self) -> bool:
         """Whether the policy tells a count's point from a sum's, and a count would choose one."""
         return self.name[1] in ("inverse", "log", "sqrt")
 
@@ -115,7 +115,7 @@ def worlds(seed: int = 0) -> Iterator[World]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class Candidates:
     """Public points for sizes of records, which may differ from run to run, and the mass that each clips.
 
     Attributes:
@@ -129,8 +129,8 @@ class Ladder:
     world: World
 
     @classmethod
-    def spanning(cls, world: World, sizes: Floats, foot: float, top: float, stride: int = 2) -> Ladder:
-        """Return a ladder from one point to another."""
+    def spanning(cls, world: World, sizes: Floats, foot: float, top: float, stride: int = 2) -> Candidates:
+        """Return a candidates from one point to another."""
         octaves = np.arange(0, np.log2(top / foot) + stride / 4, stride / 4)
         return cls(foot * 2**octaves, np.atleast_2d(np.abs(sizes)), world)
 
@@ -164,33 +164,35 @@ def flipped(penalties: Floats, random: np.random.Generator) -> NDArray[np.intp]:
 
 
 def chosen(
-    ladder: Ladder, share: float, finder: PointFinder, runs: int, random: np.random.Generator
+    candidates: Candidates, share: float, finder: PointFinder, runs: int, random: np.random.Generator
 ) -> Choice:
     """Draw a point for every run as the library does: a gate, a tuning, permute-and-flip."""
-    noisy = share * ladder.mass() + random.laplace(0, 1 / float(finder.gate), runs)
-    masses = np.broadcast_to(ladder.masses(), (runs, ladder.points.size))
-    whole = np.broadcast_to(ladder.mass(), runs)
+    noisy = share * candidates.mass() + random.laplace(0, 1 / float(finder.gate), runs)
+    masses = np.broadcast_to(candidates.masses(), (runs, candidates.points.size))
+    whole = np.broadcast_to(candidates.mass(), runs)
     points, parts = np.zeros(runs), np.zeros(runs)
     left = np.ones(runs, bool)
     for margin, tuning in finder.tunings:
-        climb = float(tuning.fall) * ladder.heights
+        climb = float(tuning.fall) * candidates.heights
         reached = (
             left if margin is None else left & (noisy >= (0.8 * climb[-1] + margin) / float(tuning.seen))
         )
         left = left & ~reached
         if reached.any():
-            penalties = share * float(tuning.seen) * charged(ladder, masses, whole, share, tuning) + climb
-            points[reached] = ladder.points[flipped(penalties[reached], random)]
+            penalties = share * float(tuning.seen) * charged(candidates, masses, whole, share, tuning) + climb
+            points[reached] = candidates.points[flipped(penalties[reached], random)]
             parts[reached] = float(tuning.answer)
     return points, parts
 
 
-def charged(ladder: Ladder, masses: Floats, whole: Floats, share: float, tuning: Tuning) -> Floats:
+def charged(candidates: Candidates, masses: Floats, whole: Floats, share: float, tuning: Tuning) -> Floats:
     """Return what points are charged for, in units of mass: what they clip, and what a fence lacks."""
     if tuning.fence is None:
         return masses
     lower = np.concatenate((whole[:, None], masses), axis=1)
-    places = np.searchsorted(ladder.heights, ladder.heights - tuning.fence.below / 4 + 1e-9, side="right")
+    places = np.searchsorted(
+        candidates.heights, candidates.heights - tuning.fence.below / 4 + 1e-9, side="right"
+    )
     lacks = np.maximum(0, tuning.fence.mass / share - lower[:, places])
     return np.asarray(masses + lacks / tuning.fence.times)
 
@@ -248,9 +250,9 @@ class Asked:
         self, sizes: Floats, share: float, ends: tuple[float, float], finder: PointFinder | None = None
     ) -> tuple[Floats, Floats]:
         """Return noisy totals of sizes, and their points."""
-        ladder = Ladder.spanning(self.world, sizes, *ends)
+        candidates = Candidates.spanning(self.world, sizes, *ends)
         found = finder or finder_for(share)
-        points, parts = chosen(ladder, share, found, self.runs, self.random)
+        points, parts = chosen(candidates, share, found, self.runs, self.random)
         return clipped(self.world, sizes, points, points / (share * parts), self.random), points
 
     def tiers(self, share: float) -> Floats:

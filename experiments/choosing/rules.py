@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from experiments.choosing.cases import Case
 from experiments.choosing.figures import Branch
 from experiments.choosing.laws import Floats, choice, flips, scan
-from prdp.mechanisms._threshold import POOR, SMALL_SHARE, PointFinder, Tuning
+from prdp.mechanisms._threshold import FALLBACK, SMALL_SHARE, PointFinder, Tuning
 
 Rule = Callable[[Case, float], list[Branch]]
 Draw = Callable[[Floats], Floats]
@@ -106,7 +106,7 @@ def now(case: Case, share: float, draw: Draw = flips) -> list[Branch]:
 def without_fence(case: Case, share: float) -> list[Branch]:
     """The same with the tuning for poor tables that has no fence, and a steeper fall."""
     finder = PointFinder.for_totals(Fraction(share).limit_denominator(1000))
-    poor = tuple((margin, POOR if tuning.fence else tuning) for margin, tuning in finder.tunings)
+    poor = tuple((margin, FALLBACK if tuning.fence else tuning) for margin, tuning in finder.tunings)
     return tiered(case, share) or found(case, share, replace(finder, tunings=poor))
 
 

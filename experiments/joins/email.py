@@ -48,7 +48,7 @@ def accuracy(path: Path, runs: int, seed: int) -> None:
         print(f"share {share}: any method errs by {floor:.3f} % here or nearby")
     for query in (prdp.stars(3), prdp.triangles()):
         last = raw_cells(graph, graph.plan(query, 1))[0]
-        true = last.value(Fraction(2 * last.reach)) / last.steps
+        true = last.value(Fraction(2 * last.tail_factor)) / last.steps
         for share in (Fraction(1), Fraction(1, 10)):
             releases = simulate(graph, query, share=share, runs=runs, seed=seed)
             answers = np.array([float(release.exact) for release in releases])

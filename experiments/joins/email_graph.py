@@ -34,7 +34,7 @@ def opened(edges: Path | Mapping[str, Any]) -> prdp.Graph:
         policy=prdp.Policy("100 / weight"),
         bounds={"weight": (1, 10_000)},
         name="email",
-        stand_in=True,
+        synthetic=True,
     )
 
 

@@ -56,7 +56,7 @@ def main() -> None:
         policy=prdp.Policy("100 / weight"),
         bounds={"weight": (1, 10_000)},
         name="random",
-        stand_in=True,
+        synthetic=True,
     )
     degrees = np.bincount(np.concatenate([edges["src"], edges["dst"]]))
     print(f"{EDGES:,} edges, {NODES:,} nodes, largest degree {degrees.max():,}; {peak():.2f} GB so far")
@@ -88,7 +88,7 @@ def main() -> None:
 def true_count(graph: prdp.Graph, query: Paths | Stars | Triangles, degrees: NDArray[np.int64]) -> float:
     if isinstance(query, Triangles):
         cut = raw_cells(graph, graph.plan(query, 1))[0]
-        return float(cut.value(Fraction(2 * cut.reach)) / cut.steps)
+        return float(cut.value(Fraction(2 * cut.tail_factor)) / cut.steps)
     size = query.size if isinstance(query, Stars) else 2
     return float(sum(comb(int(degree), size) for degree in degrees))
 

@@ -46,7 +46,7 @@ class Question:
     def asked(self, shop: prdp.Join) -> prdp.Join:
         """Return the join that answers it."""
         join = shop.over(*self.tables)
-        return join if self.where is None else join.where(self.where)
+        return join if self.where is None else join.filter(self.where)
 
     def plain(self, value: str) -> str:
         """Return the question in plain SQL, for all customers or for each."""
@@ -88,13 +88,13 @@ def opened(folder: Path, alpha: int) -> prdp.Join:
         public=["supplier", "nation", "region"],
         policy=prdp.Policy(f"{alpha} / (c_acctbal + 1100)"),
         bounds={"c_acctbal": (-1000, 10_000), "l_extendedprice": (0, 200_000), "l_discount": (0, 1)},
-        most_rows=100_000,
-        stand_in=True,
+        max_rows=100_000,
+        synthetic=True,
     )
 
 
 def answers(join: prdp.Join, question: Question, share: str, runs: int, seed: int) -> Floats:
-    query = prdp.sum(REVENUE, grain="0.01") if question.revenue else prdp.count()
+    query = prdp.sum(REVENUE, round_to="0.01") if question.revenue else prdp.count()
     releases = simulate(join, query, share=share, runs=runs, seed=seed)
     return np.array([float(release.exact) for release in releases])
 

@@ -66,11 +66,11 @@ class Grouped:
     @property
     def query(self) -> Query:
         """What is asked for each group."""
-        return prdp.sum(REVENUE, grain="0.01") if self.revenue else prdp.count()
+        return prdp.sum(REVENUE, round_to="0.01") if self.revenue else prdp.count()
 
     def asked(self, shop: prdp.Join) -> prdp.Groups:
         """Return the groups that answer it."""
-        return shop.over(*self.tables).where(self.where).group_by(*self.by, keys=self.keys)
+        return shop.over(*self.tables).filter(self.where).group_by(*self.by, keys=self.keys)
 
     def sql(self) -> str:
         """Return in plain SQL what each customer adds to each group, and its budget."""
@@ -183,7 +183,7 @@ def refusals(shop: prdp.Join) -> None:
     print("\nQ3's and Q10's own keys")
     for query, key in (("Q3", "l_orderkey"), ("Q10", "c_custkey")):
         try:
-            shop.over("lineitem").group_by(key, keys=[1, 2, 3]).sum(REVENUE, grain="0.01", share="1")
+            shop.over("lineitem").group_by(key, keys=[1, 2, 3]).sum(REVENUE, round_to="0.01", share="1")
         except prdp.errors.InvalidRequest as refused:
             print(f"  {query}: {refused}")
 

@@ -144,7 +144,7 @@ def table(printed: dict[str, Any]) -> prdp.Table:
         policy=prdp.Policy(f"{given.alpha} / balance", at_most=given.greatest),
         bounds={"balance": (1, given.largest)},
         name="example",
-        stand_in=True,
+        synthetic=True,
     )
 
 

@@ -46,8 +46,8 @@ class Job:
 
     def path(self, folder: Path, code: str) -> Path:
         """Return where its results are kept: another file for other arguments, other code or other data."""
-        told = [repr(argument) for argument in self.arguments if not isinstance(argument, Path)]
-        asked = json.dumps([code, self.labels, told])
+        reported = [repr(argument) for argument in self.arguments if not isinstance(argument, Path)]
+        asked = json.dumps([code, self.labels, reported])
         digest = hashlib.sha256(asked.encode()).hexdigest()[:20]
         return folder / "jobs" / self.experiment / f"{digest}.parquet"
 

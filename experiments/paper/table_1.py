@@ -81,7 +81,7 @@ def distinct(setting: Setting, runs: int, seed: int) -> Columns:
         policy=prdp.Policy(problem.expression, at_most=GREATEST_BUDGET),
         bounds={"v": (0, problem.largest)},
         name=problem.data.name,
-        stand_in=True,
+        synthetic=True,
     )
     releases = simulate(table, prdp.count_distinct("key"), runs=runs, seed=seed)
     answers = np.array([float(release.exact) for release in releases])
@@ -237,5 +237,5 @@ def lines(question: str, varied: str, grown: Grown) -> tuple[Line, ...]:
 def findings(grown: Grown) -> Iterator[str]:
     """Say what the slopes of the default are."""
     for question in _CENTRAL:
-        told = ", ".join(f"{grown[question, thing, 'default']} against {thing}" for thing in VARIED)
-        yield f"Table 1, {question}: the default's error has the exponents {told} (points in brackets)."
+        reported = ", ".join(f"{grown[question, thing, 'default']} against {thing}" for thing in VARIED)
+        yield f"Table 1, {question}: the default's error has the exponents {reported} (points in brackets)."

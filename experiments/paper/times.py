@@ -63,7 +63,7 @@ def released(setting: Setting, name: str, repeats: int, folder: Path | None) -> 
         start = time.perf_counter()
         table = problem.table
         if name == OPEN:
-            table.where("v > 1000").count(share="1/2")
+            table.filter("v > 1000").count(share="1/2")
             start = time.perf_counter()
         table.agg(problem.query, share="1/2")
         seconds.append(time.perf_counter() - start)
@@ -113,8 +113,8 @@ def findings(medians: Medians) -> Iterator[str]:
         if str(name).endswith("over rows")
     }
     if ratios:
-        told = "; ".join(f"{q}, {name}: {number(ratio)}" for (_, q, name), ratio in ratios.items())
-        yield f"Over rows in plain Python, times the default's from an open table: {told}."
+        reported = "; ".join(f"{q}, {name}: {number(ratio)}" for (_, q, name), ratio in ratios.items())
+        yield f"Over rows in plain Python, times the default's from an open table: {reported}."
 
 
 def times(question: str, sets: Sequence[str], medians: Medians, config: Config) -> Table:

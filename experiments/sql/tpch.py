@@ -178,7 +178,7 @@ def opened(folder: Path, lines: Path, private: str, policy: str | None = None) -
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     if private == "lineitem":
         bounds = {name: ends for name, ends in BOUNDS.items() if name.startswith("l_")}
-        return prdp.open(paths["lineitem"], policy=policy or LINES, bounds=bounds, stand_in=True)
+        return prdp.open(paths["lineitem"], policy=policy or LINES, bounds=bounds, synthetic=True)
     how = OPENINGS[private]
     paths["lineitem"] = lines if private.startswith("lineitem") else paths["lineitem"]
     letters = {name[0] for name in how.tables}
@@ -190,8 +190,8 @@ def opened(folder: Path, lines: Path, private: str, policy: str | None = None) -
         public=how.public,
         policy=policy or how.policy,
         bounds={name: ends for name, ends in BOUNDS.items() if name[0] in letters},
-        most_rows=10_000,
-        stand_in=True,
+        max_rows=10_000,
+        synthetic=True,
     )
 
 
@@ -208,21 +208,21 @@ def report(folder: Path, scratch: Path, runs: int) -> None:
     for query in QUERIES:
         truth = plain.execute(query.text).fetchall()
         exact = error(opened(folder, lines, query.private, MANY), query, truth, "1")
-        door = opened(folder, lines, query.private)
-        told = f"{query.name:6}{query.private:20}{len(truth):5}{100 * exact:10.5f}"
+        queryable = opened(folder, lines, query.private)
+        reported = f"{query.name:6}{query.private:20}{len(truth):5}{100 * exact:10.5f}"
         for share in SHARES:
-            errors = np.array([error(door, query, truth, share) for _ in range(runs)])
-            told += f"{100 * errors.mean():12.2f}{100 * errors.std() / np.sqrt(runs):8.2f}"
+            errors = np.array([error(queryable, query, truth, share) for _ in range(runs)])
+            reported += f"{100 * errors.mean():12.2f}{100 * errors.std() / np.sqrt(runs):8.2f}"
         start = time.perf_counter()
-        door.explain_sql(query.text, share="1/10", keys=query.keys)
-        print(f"{told}{1_000 * (time.perf_counter() - start):8.0f}", flush=True)
+        queryable.explain_sql(query.text, share="1/10", keys=query.keys)
+        print(f"{reported}{1_000 * (time.perf_counter() - start):8.0f}", flush=True)
 
 
-def error(door: Any, query: TpchQuery, truth: list[tuple[Any, ...]], share: str) -> float:
+def error(queryable: Any, query: TpchQuery, truth: list[tuple[Any, ...]], share: str) -> float:
     """Return the mean relative error of one answer, over the rows that plain DuckDB has."""
     answers = {
         _texts(row): _numbers(row)
-        for row in door.sql(query.text, share=share, keys=query.keys, fresh=True).values
+        for row in queryable.sql(query.text, share=share, keys=query.keys, redraw=True).values
     }
     found = []
     for row in truth:

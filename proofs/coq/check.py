@@ -33,7 +33,7 @@ AXIOMS = {
 
 _THEOREM = re.compile(r"^(?:Theorem|Corollary) (\w+)", re.MULTILINE)
 _AXIOM = re.compile(r"^(\S+)(?:\s*:|$)", re.MULTILINE)
-_ORDER = ("clip", "choice", "rank", "framework", "started", "units", "joint")
+_ORDER = ("clip", "choice", "rank", "framework", "warm_clip", "units", "joint")
 """The largest files, which are begun first."""
 
 
@@ -110,10 +110,10 @@ def assumptions() -> dict[tuple[str, str], tuple[str, ...]]:
     every = theorems()
     files = " ".join(project_files())
     asked = "\n".join(f"Print Assumptions {name}.{theorem}." for name, theorem in every)
-    said = _compiled("Assumptions", f"From Prdp Require Import {files}.\n{asked}\n")
-    blocks = re.split(r"^(?=Axioms:|Closed under)", said, flags=re.MULTILINE)[1:]
+    stated = _compiled("Assumptions", f"From Prdp Require Import {files}.\n{asked}\n")
+    blocks = re.split(r"^(?=Axioms:|Closed under)", stated, flags=re.MULTILINE)[1:]
     if len(blocks) != len(every):
-        raise Failed(f"{len(every)} theorems, and assumptions of {len(blocks)}:\n{said}")
+        raise Failed(f"{len(every)} theorems, and assumptions of {len(blocks)}:\n{stated}")
     return {which: _axioms(block) for which, block in zip(every, blocks, strict=True)}
 
 

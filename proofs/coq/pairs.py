@@ -19,11 +19,11 @@ from typing import Any
 from prdp.cells.edges import Pairs
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._domain import DomainFinder
-from prdp.mechanisms._threshold import RecordLadder, Tuning, evidence
+from prdp.mechanisms._threshold import RecordCandidates, Tuning, evidence
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.keys import KeyFinder
 from prdp.mechanisms.smooth import Smooth
-from prdp.mechanisms.truncate import CutLadder
+from prdp.mechanisms.truncate import CutCandidates
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
@@ -31,7 +31,7 @@ from prdp.testing.mechanism_contract import MechanismContract
 from tests.exact import graphs, test_following, test_keys, test_truncate
 
 ROOT = Path(__file__).parents[2]
-MOST_PAIRS = 120
+MAX_PAIRS = 120
 """Of one law, share and part: all tables of no record, and of the larger ones so many, evenly spread."""
 
 UNIT = Fraction(1)
@@ -101,10 +101,10 @@ TESTS: Mapping[str, Sequence[str]] = {
     "naive": ("naive",),
     "partition": ("partition",),
     "rank": ("rank",),
-    "started": ("started",),
-    "started_rank": ("started_rank",),
+    "warm_clip": ("warm_clip",),
+    "warm_rank": ("warm_rank",),
     "tiers": ("tiers",),
-    "units": ("owners",),
+    "units": ("units",),
 }
 """The exact tests of each mechanism that are contracts; ``units`` are those with many rows."""
 
@@ -148,7 +148,7 @@ def _neighbours(contract: MechanismContract) -> Neighbours:
     records, promised = contract.records, [Fraction(contract.budget(record)) for record in contract.records]
     places = range(len(records))
     tables: list[tuple[int, ...]] = [()]
-    for size in range(1, contract.most_records):
+    for size in range(1, contract.max_records):
         tables += [(*table, place) for table in tables if len(table) == size - 1 for place in places]
     found = [(table, tuple(sorted((*table, place))), promised[place]) for table in tables for place in places]
     unique = list(dict.fromkeys((tuple(sorted(one)), other, may) for one, other, may in found))
@@ -159,7 +159,7 @@ def _neighbours(contract: MechanismContract) -> Neighbours:
 def _spread(pairs: Sequence[tuple[Any, Any, Fraction]], first: int) -> list[tuple[Any, Any, Fraction]]:
     """Return the first pairs, and of the others as many as are wanted, evenly spread."""
     more = pairs[first:]
-    step = -(-len(more) // MOST_PAIRS) or 1
+    step = -(-len(more) // MAX_PAIRS) or 1
     return [*pairs[:first], *more[::step]]
 
 
@@ -182,7 +182,7 @@ def _following() -> list[Source]:
                 second = follower(summary, test_following.FOLLOWER, point)
                 return Noisy(first.values + second.values, first.noises + second.noises)
 
-            return test_following.FINDER.law(RecordLadder(summary), test_following.LEADER, after)
+            return test_following.FINDER.law(RecordCandidates(summary), test_following.LEADER, after)
 
         return law
 
@@ -230,10 +230,10 @@ def _truncate() -> list[Source]:
         )
 
     def by_clipped_mass(pairs: Pairs) -> Law:
-        ladder = CutLadder(test_truncate.FORMS["paths"](pairs), UNIT)
-        weight = evidence(ladder, UNIT, test_truncate.TUNING) * graphs.LEVELS.quantum
+        candidates = CutCandidates(test_truncate.FORMS["paths"](pairs), UNIT)
+        weight = evidence(candidates, UNIT, test_truncate.TUNING) * graphs.LEVELS.quantum
         masses = test_truncate.clipped_masses(pairs, 2, 1)
-        return test_truncate.FINDER.choice(masses, weight, test_truncate.TUNING, ladder.heights(2))
+        return test_truncate.FINDER.choice(masses, weight, test_truncate.TUNING, candidates.heights(2))
 
     def whole(form: str) -> Callable[[], Iterable[Pair]]:
         return lambda: neighbours.laws(lambda pairs: test_truncate.truncated(form)(pairs, UNIT), UNIT)

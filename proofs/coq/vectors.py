@@ -23,7 +23,7 @@ from prdp.cells.cell_columns import CellColumns
 from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import BothReaching
-from prdp.mechanisms._threshold import Fence, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import Fence, PointFinder, RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.mechanisms.tiers import Tiers
@@ -83,7 +83,7 @@ def public(empty: Summary, finder: PointFinder, share: Fraction) -> str:
     """Return the public facts of a clipped total: all from the table without records."""
     quantum = empty.levels.quantum
     tunings = [_tuning(empty, tuning, share * quantum) for _, tuning in finder.tunings]
-    least = finder.reached(RecordLadder(empty), share)
+    least = finder.reached(RecordCandidates(empty), share)
     facts = (rational(share), rational(quantum), rational(finder.gate), f"{finder.lattice(quantum, share)}%Z")
     return f"(Build_public {' '.join(facts)} {integers(least)} {sequence(tunings)})"
 
@@ -165,12 +165,12 @@ def _noise_of_the_whole_share() -> AbstractContextManager[Any]:
 
 
 def _half_of_the_masses() -> AbstractContextManager[Any]:
-    right = RecordLadder.masses
+    right = RecordCandidates.masses
 
-    def wrong(self: RecordLadder, stride: int, lattice: int) -> tuple[int, ...]:
+    def wrong(self: RecordCandidates, stride: int, lattice: int) -> tuple[int, ...]:
         return tuple(mass // 2 for mass in right(self, stride, lattice))
 
-    return patch.object(RecordLadder, "masses", wrong)
+    return patch.object(RecordCandidates, "masses", wrong)
 
 
 def _fence_not_paid_for() -> AbstractContextManager[Any]:
@@ -187,8 +187,8 @@ def _clipped_by_lower_ends() -> AbstractContextManager[Any]:
 def _gate_of_all_records() -> AbstractContextManager[Any]:
     right = PointFinder.measured
 
-    def wrong(self: PointFinder, ladders: Any, share: Fraction) -> Noisy:
-        law = right(self, ladders, share)
+    def wrong(self: PointFinder, candidate_lists: Any, share: Fraction) -> Noisy:
+        law = right(self, candidate_lists, share)
         return Noisy((sum(law.values),) * len(law.values), law.noises)
 
     return patch.object(PointFinder, "measured", wrong)

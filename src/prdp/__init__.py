@@ -6,7 +6,7 @@
 >>> accounts = {"balance": numpy.array([120, 45, 900])}
 >>> table = prdp.open(accounts, policy=policy, bounds={"balance": (0, 1000)})
 >>> answer = table.count(share="1/4")  # print(answer) says how sure it is
->>> table.ledger.left
+>>> table.ledger.remaining
 Fraction(3, 4)
 
 For saying what each record may lose:
@@ -26,7 +26,7 @@ When something is wrong:
     KeysOutOfReach, NoLedgerFile
 When nobody is trusted with the records:
     prdp.local
-For experiments and tests on stand-ins, never for publication:
+For experiments and tests on synthetic tables, never for publication:
     share_for, prdp.testing
 """
 

@@ -43,7 +43,7 @@ class InvalidRequest(PrdpError, ValueError):  # noqa: N818  (reads as what it is
     >>> try:
     ...     accounts.count(share="3/2")
     ... except prdp.InvalidRequest:
-    ...     print(accounts.ledger.left)
+    ...     print(accounts.ledger.remaining)
     1
     """
 
@@ -108,15 +108,15 @@ class SqlError(ExpressionError):
 class PlanRefusal(InvalidRequest):
     """A question that no plan answers, with the cause as a value.
 
-    >>> PlanRefusal("sum('price') needs the grain of its values.", "grain").cause
-    'grain'
+    >>> PlanRefusal("sum('price') needs the rounding step of its values.", "round_to").cause
+    'rounding step'
 
     Attributes:
-        cause: ``"groups"`` where the groups are refused, whatever is asked of them; ``"grain"`` or
-            ``"range"`` where a query's values have no known grain or no finite range.
+        cause: ``"groups"`` where the groups are refused, whatever is asked of them; ``"rounding step"`` or
+            ``"range"`` where a query's values have no known rounding step or no finite range.
     """
 
-    def __init__(self, message: str, cause: Literal["groups", "grain", "range"]) -> None:
+    def __init__(self, message: str, cause: Literal["groups", "round_to", "range"]) -> None:
         super().__init__(message, cause)
         self.cause = cause
 
@@ -142,35 +142,35 @@ def shown_part(part: Fraction) -> str:
     return str(part) if part.denominator <= _FINEST else f"about {float(part):.6g}"
 
 
-def offered_share(left: Fraction) -> str:
+def offered_share(remaining: Fraction) -> str:
     """Return the largest share that may be asked for of what is left; empty if there is none.
 
     >>> from fractions import Fraction
     >>> offered_share(Fraction(1, 4)), offered_share(Fraction(0))
     ('1/4', '')
     """
-    parts = int(left * _FINEST)  # rounded down to what may be asked for
+    parts = int(remaining * _FINEST)  # rounded down to what may be asked for
     if not parts:
         return ""
-    return str(left) if left.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
+    return str(remaining) if remaining.denominator <= _FINEST else f"0.{parts:012d}".rstrip("0")
 
 
 class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     """The ledger, or a client's own account, has less left than a question asks for.
 
     >>> from fractions import Fraction
-    >>> print(BudgetExhausted(asked=Fraction(1, 2), left=Fraction(1, 4)))
+    >>> print(BudgetExhausted(asked=Fraction(1, 2), remaining=Fraction(1, 4)))
     this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
     """
 
-    def __init__(self, asked: Fraction, left: Fraction, message: str | None = None) -> None:
+    def __init__(self, asked: Fraction, remaining: Fraction, message: str | None = None) -> None:
         self.asked = asked
-        self.left = left
-        offer = offered_share(left)
+        self.remaining = remaining
+        offer = offered_share(remaining)
         remedy = f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."
         super().__init__(
             message
-            or f"this question asks for {asked} of every record's budget, but {shown_part(left)} is left. "
+            or f"the query asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
             f"{remedy}"
         )
 

@@ -15,10 +15,10 @@ from prdp.grids import PER_OCTAVE, SLACK, power_below
 QUANTUM_BITS = 20
 """A level's budget is a whole number of quanta; a quantum is 2^-20 of the least budget within the bounds."""
 
-MOST_BELOW = 16
+MAX_BELOW = 16
 """Octaves of budgets below what the public bounds allow, for records beyond them."""
 
-_MOST_OCTAVES = 256
+_MAX_OCTAVES = 256
 _EXPONENTS = (-500, 500)
 
 
@@ -53,12 +53,12 @@ class Levels:
         if not holds(self.at_least, self.at_most):
             raise PolicyError(
                 f"budgets from {float(self.at_least):.3g} to {float(self.at_most):.3g} span more "
-                f"than {_MOST_OCTAVES} doublings. Raise at_least or lower at_most."
+                f"than {_MAX_OCTAVES} doublings. Raise at_least or lower at_most."
             )
 
     @property
     def quantum(self) -> Fraction:
-        """The public grain of every level's budget: 2^-20 of the least one within the bounds.
+        """The public rounding step of every level's budget: 2^-20 of the least one within the bounds.
 
         >>> Levels(Fraction(1), Fraction(4)).quantum == Fraction(1, 2**20)
         True
@@ -184,7 +184,7 @@ def holds(at_least: Fraction, at_most: Fraction) -> bool:
     """Return whether a grid can reach from one budget up to another."""
     low, high = _EXPONENTS
     ends = Fraction(2) ** low <= at_least and at_most <= Fraction(2) ** high
-    return ends and at_most <= at_least * 2**_MOST_OCTAVES
+    return ends and at_most <= at_least * 2**_MAX_OCTAVES
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,7 @@ from prdp.expressions.invalid_budgets import Threshold, invalid_example, invalid
 from prdp.expressions.nodes import Arithmetic, Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.expressions.spelling import quoted, shown_name
-from prdp.levels import MOST_BELOW, Levels, holds
+from prdp.levels import MAX_BELOW, Levels, holds
 from prdp.schema import Kind, Schema
 
 _FLOOR = "0.000001"
@@ -324,7 +324,7 @@ def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> in
     """
     below = 0
     while (
-        below < MOST_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most)
+        below < MAX_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most)
     ):
         below += 1
     return below

@@ -57,5 +57,5 @@ Schema = Mapping[str, ColumnType]
 Bounds = Mapping[str, tuple[Fraction, Fraction]]
 """For each column that has them, the public least and greatest value."""
 
-Grains = Mapping[str, Fraction]
-"""For each column that has one, the public grain of its values."""
+Rounding = Mapping[str, Fraction]
+"""For each column that has one, the public rounding step of its values."""

@@ -18,7 +18,7 @@ from prdp.cells.columns import exact_column
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import RecordCandidates
 
 LEVELS = Levels(Fraction(1, 8), Fraction(4))
 
@@ -129,14 +129,14 @@ def test_clipped_totals_are_those_of_the_cells_one_by_one(some: list[Cell], cap:
 
 
 @given(some=cells, lattice=st.sampled_from([1, 2, 2**40, 2**70]))
-def test_the_masses_of_a_ladder_are_those_of_the_cells_one_by_one(some: list[Cell], lattice: int) -> None:
-    ladder, plain = RecordLadder(summary(some)), added(some)
-    points = Points.spanning(ladder.summary, 2)
+def test_the_masses_of_a_candidates_are_those_of_the_cells_one_by_one(some: list[Cell], lattice: int) -> None:
+    candidates, plain = RecordCandidates(summary(some)), added(some)
+    points = Points.spanning(candidates.summary, 2)
     weights = [cell.key.quanta // lattice * cell.count for cell in plain]
-    assert ladder.mass(lattice) == sum(
+    assert candidates.mass(lattice) == sum(
         weight for cell, weight in zip(plain, weights, strict=True) if cell.key.high
     )
-    for place, mass in enumerate(ladder.masses(2, lattice)):
+    for place, mass in enumerate(candidates.masses(2, lattice)):
         beyond = (points.cap(place, cell.key.quanta) < cell.key.high for cell in plain)
         assert mass == sum(weight for weight, clips in zip(weights, beyond, strict=True) if clips)
 
@@ -162,7 +162,7 @@ def test_codes_of_an_engine_become_the_cells_that_they_stand_for(
 
 def test_an_empty_table_has_cells_of_no_length() -> None:
     empty = summary(())
-    assert len(empty.cells) == empty.records == empty.clipped_total(5) == RecordLadder(empty).mass(1) == 0
+    assert len(empty.cells) == empty.records == empty.clipped_total(5) == RecordCandidates(empty).mass(1) == 0
     for changed in (empty.counted(), empty.valued(), empty.refined(20), empty.squared_around(3)):
         assert list(changed.cells) == []
     assert [len(group) for group in empty.cells.split(exact_column(()), 2)] == [0, 0]

@@ -21,7 +21,7 @@ from prdp.cells.segments import joined, totals_by
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
+from prdp.mechanisms._threshold import RecordCandidates
 
 LEVELS = Levels(Fraction(1, 10**9), Fraction(100), 4)
 LARGEST = 2**46
@@ -78,7 +78,7 @@ class TestOfEachGroup:
     def test_the_masses_are_the_same(self, name: str, seed: int) -> None:
         groups, each = self.pair(name, seed)
         weights = np.where(groups.kinds.high != 0, groups.kinds.quanta, 0)
-        assert groups.weighed(weights).tolist() == [RecordLadder(one).mass(1) for one in each]
+        assert groups.weighed(weights).tolist() == [RecordCandidates(one).mass(1) for one in each]
 
     def test_what_points_clip_is_the_same(self, name: str, seed: int) -> None:
         groups, each = self.pair(name, seed)
@@ -89,7 +89,7 @@ class TestOfEachGroup:
         found = joined(limbs).astype(object)
         for row, place in enumerate(chosen):
             beyond = [sum(found[row][point + 1 :]) for point in range(len(points.numerators))]
-            assert tuple(beyond) == RecordLadder(each[place]).masses(2, 1)
+            assert tuple(beyond) == RecordCandidates(each[place]).masses(2, 1)
 
     @pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.8, 1.0])
     def test_clipped_totals_are_the_same(self, name: str, seed: int, part: float) -> None:
@@ -141,12 +141,12 @@ class TestInParts:
     def test_masses(self, name: str) -> None:
         groups = together(SEEN[name], summaries(3))
         weights = np.where(groups.kinds.high != 0, groups.kinds.quanta, 0)
-        masses = [RecordLadder(SEEN[name](one)).mass(1) for one in summaries(3)]
+        masses = [RecordCandidates(SEEN[name](one)).mass(1) for one in summaries(3)]
         assert groups.weighed(weights).tolist() == masses
 
 
 @pytest.mark.usefixtures("few_rows_at_once")
-def test_numbers_are_told_apart_part_by_part() -> None:
+def test_numbers_are_distinguished_part_by_part() -> None:
     column = np.random.default_rng(4).integers(-9, 40, 100).astype(np.int16)
     values, which = numbered(column)
     assert values.tolist() == sorted(set(column.tolist()))

@@ -100,7 +100,7 @@ def write_ledger(path: Path, who: str = "ada", name: str = "accounts") -> prdp.T
         who=who,
     )
     table.count(share="1/10")
-    table.where("kind = '[b]old'").sum("balance", share="1/7", method="partition")
+    table.filter("kind = '[b]old'").sum("balance", share="1/7", method="partition")
     table.ledger.charge('{"ask": "count", "method": "clip", "share": "1/5"}', Fraction(1, 5))
     return table
 
@@ -129,7 +129,7 @@ LOANS = """
 source = "loans.csv"
 policy = "20 / greatest(days, 2)"
 bounds = { days = [0, 1000], fine = [0, 500] }
-grain = { fine = 0.01 }
+round_to = { fine = 0.01 }
 types = { branch = "VARCHAR", days = "BIGINT", fine = "DECIMAL(18,2)" }
 
 [tables.loans.keys]

@@ -28,9 +28,9 @@ def refused(*arguments: str) -> str:
 def test_bounds_that_are_missing_are_advised_as_the_project_file_has_them(folder: Path) -> None:
     without = LOANS.replace(", fine = [0, 500]", "").replace("days = [0, 1000]", "days = [0, 1000]")
     (folder / "prdp.toml").write_text(without)
-    said = refused("ask", "SELECT AVG(fine) FROM loans", "--share", "0.1")
-    assert "bounds = { fine = [0, 1e12] } in prdp.toml" in said
-    assert "prdp.open" not in said
+    stated = refused("ask", "SELECT AVG(fine) FROM loans", "--share", "0.1")
+    assert "bounds = { fine = [0, 1e12] } in prdp.toml" in stated
+    assert "prdp.open" not in stated
 
 
 def test_what_is_advised_for_a_column_that_is_no_bare_word_is_taken(folder: Path) -> None:
@@ -44,38 +44,38 @@ types = { "höhe" = "BIGINT", "net kg" = "BIGINT" }
     for column, quoted in (("höhe", '"höhe"'), ("net kg", '"net kg"')):
         (folder / "prdp.toml").write_text(declared)
         text = f'SELECT SUM("{column}") FROM loans'
-        said = " ".join(refused("ask", text, "--share", "0.1").split())
+        stated = " ".join(refused("ask", text, "--share", "0.1").split())
         advised = f"bounds = {{ {quoted} = [0, 1e12] }}"
-        assert f"{advised} in prdp.toml" in said
+        assert f"{advised} in prdp.toml" in stated
         (folder / "prdp.toml").write_text(declared + advised)
         assert quickly("ask", text, "--share", "0.1").exit_code == 0
         (folder / "loans.ledger").unlink()
 
 
 def test_and_as_options_where_these_declare_the_table(folder: Path) -> None:
-    said = refused(
+    stated = refused(
         "ask", "SELECT AVG(fine) FROM loans", "--share", "0.1", "--table", "loans.csv", "--policy", "1",
         "--type", "fine=DECIMAL(18,2)",
     )  # fmt: skip
-    assert "--bounds fine=0:1e12" in said
-    assert "prdp.open" not in said
-    assert "prdp.toml" not in said
+    assert "--bounds fine=0:1e12" in stated
+    assert "prdp.open" not in stated
+    assert "prdp.toml" not in stated
 
 
 def test_keys_and_shares_are_advised_so_too(folder: Path) -> None:
-    said = refused("ask", "SELECT fine, COUNT(*) FROM loans GROUP BY fine", "--share", "0.1")
-    assert 'fine = "private" in [tables.NAME.keys] of prdp.toml' in said
+    stated = refused("ask", "SELECT fine, COUNT(*) FROM loans GROUP BY fine", "--share", "0.1")
+    assert 'fine = "private" in [tables.NAME.keys] of prdp.toml' in stated
     assert quickly("ask", "SELECT COUNT(*) FROM loans", "--share", "0.8").exit_code == 0
-    said = refused("ask", "SELECT SUM(fine) FROM loans", "--share", "0.5")
-    assert "Ask for --share 1/5 or less." in said
+    stated = refused("ask", "SELECT SUM(fine) FROM loans", "--share", "0.5")
+    assert "Ask for --share 1/5 or less." in stated
 
 
 def test_a_statement_that_looks_like_advice_is_shown_as_it_was_asked(folder: Path) -> None:
-    said = refused("ask", "SELECT COUNT(*) FROM loans WHERE share='1/5'", "--share", "0.1")
-    assert "    SELECT COUNT(*) FROM loans WHERE share='1/5'\n" in said
+    stated = refused("ask", "SELECT COUNT(*) FROM loans WHERE share='1/5'", "--share", "0.1")
+    assert "    SELECT COUNT(*) FROM loans WHERE share='1/5'\n" in stated
 
 
-def test_a_policy_that_is_no_text_is_told_what_a_policy_is(folder: Path) -> None:
+def test_a_policy_that_is_no_text_learns_what_a_policy_is(folder: Path) -> None:
     (folder / "prdp.toml").write_text(LOANS.replace(f'"{LOANS_POLICY}"', "1"))
     assert 'Write SQL in quotes: "1", or' in refused("check")
 
@@ -102,7 +102,7 @@ def test_budgets_above_ten_are_warned_of_by_check_and_by_init(folder: Path) -> N
     assert quickly(*written, "--at-most", "10").stderr == ""
 
 
-def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_told_so(
+def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_reported_so(
     folder: Path,
 ) -> None:
     plain = quickly("init", "loans.csv", "--force")
@@ -120,8 +120,8 @@ def test_init_takes_no_file_whose_fields_are_parted_by_semicolons(folder: Path) 
     assert "fields are parted by commas" in refused("init", "parted.csv", "--force")
 
 
-def test_a_law_keeps_whole_and_decimal_columns_and_a_misspelled_one_is_told(folder: Path) -> None:
-    (folder / "prdp.toml").write_text(LOANS.replace("grain = { fine = 0.01 }\n", ""))
+def test_a_law_keeps_whole_and_decimal_columns_and_a_misspelled_one_is_reported(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace("round_to = { fine = 0.01 }\n", ""))
     asked = ("preview", "SELECT AVG(days) AS d, AVG(fine) AS f FROM loans", "--runs", "2", "--share", "0.5")
     ran = quickly(*asked, "--like", "fine=lognormal:3,1,n=2000")
     assert ran.exit_code == 0, ran.stderr

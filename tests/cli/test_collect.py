@@ -85,7 +85,7 @@ def test_neither_a_store_nor_a_list_of_tickets_is_replaced(tmp_path: Path) -> No
     assert tickets.read_text(encoding="ascii") == "mine"
 
 
-def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) -> None:
+def test_categories_bins_and_quantiles_are_distinguished_by_bounds(tmp_path: Path) -> None:
     for number, (more, reads) in enumerate(
         [
             (["--ask", "frequencies", "--column", "job", "--values", "a, b"], ["job", "visits"]),
@@ -95,7 +95,7 @@ def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) 
             ),
             (["--ask", "quantiles", "--column", "pay", "--values", "0,1e3,1e6"], ["pay", "visits"]),
             (
-                ["--ask", "mean", "--column", "pay", "--bounds", "pay=0:1e6", "--grain", "1/100"],
+                ["--ask", "mean", "--column", "pay", "--bounds", "pay=0:1e6", "--round-to", "1/100"],
                 ["pay", "visits"],
             ),
         ]
@@ -105,7 +105,7 @@ def test_categories_bins_and_quantiles_are_told_apart_by_bounds(tmp_path: Path) 
         assert json.loads(quickly("collect", "status", str(store), "--json").stdout)["reads"] == reads
 
 
-def test_a_store_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_store_that_is_not_there_is_stated(tmp_path: Path) -> None:
     for command in ("serve", "status", "close", "result"):
         ran = by_itself("collect", command, str(tmp_path / "nothing"))
         assert ran.returncode == 2

@@ -66,8 +66,8 @@ def folder(tmp_path: Path, bank: dict[str, str], monkeypatch: pytest.MonkeyPatch
 
 
 def written(folder: Path, **changed: str) -> Path:
-    said = {"source": f'"{ADDRESS}"', "table": '"accounts"', "policy": '"1"', **changed}
-    lines = [f"{key} = {value}" for key, value in said.items()]
+    stated = {"source": f'"{ADDRESS}"', "table": '"accounts"', "policy": '"1"', **changed}
+    lines = [f"{key} = {value}" for key, value in stated.items()]
     path = folder / "prdp.toml"
     path.write_text("\n".join(["[tables.accounts]", *lines, ""]), encoding="utf-8")
     return path
@@ -127,10 +127,10 @@ def test_a_password_in_the_project_file_or_on_the_command_line_is_refused(folder
     ran = by_itself("check", folder=folder)
     assert ran.returncode == 2
     assert 'source = "${ACCOUNTS_URL}"' in ran.stderr
-    said = by_itself("init", "accounts", "--database", secret, "--policy", "1", "--force", folder=folder)
-    assert said.returncode == 2
-    assert "write its name in its place: '${BANK_URL}'" in " ".join(said.stderr.split())
-    for shown in (ran, said):
+    stated = by_itself("init", "accounts", "--database", secret, "--policy", "1", "--force", folder=folder)
+    assert stated.returncode == 2
+    assert "write its name in its place: '${BANK_URL}'" in " ".join(stated.stderr.split())
+    for shown in (ran, stated):
         assert PASSWORD not in shown.stdout + shown.stderr
 
 
@@ -150,16 +150,16 @@ def test_keys_are_read_from_a_public_table_and_not_from_the_private_one(folder: 
     assert prdp.project(path).keys_of("accounts") == {"job": ["chef", "clerk", "nurse"]}
     answers = prdp.project(path).sql(QUESTION, share="1/10")
     assert [row[0] for row in answers] == ["chef", "clerk", "nurse"]
-    for said, words in (
+    for stated, words in (
         ('{ job = { table = "public.accounts" } }', "whose rows are private ones"),
         ('{ job = { table = "jobs", column = "name" } }', "'name'"),
         ('{ job = { table = "jbos" } }', "There is 'jobs'"),
     ):
         with pytest.raises(InvalidRequest, match=words):
-            prdp.project(written(folder, keys=said)).keys_of("accounts")
+            prdp.project(written(folder, keys=stated)).keys_of("accounts")
 
 
-def test_a_view_needs_the_owner_s_word_in_the_file(folder: Path) -> None:
+def test_a_view_needs_the_unit_s_word_in_the_file(folder: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"prdp.toml, line 1: 'rich' is a view"):
         prdp.project(written(folder, table='"rich"'))["accounts"]
     opened = prdp.project(written(folder, table='"rich"', rows_are_records="true", ledger='"rich.ledger"'))
@@ -183,8 +183,8 @@ def test_a_join_of_a_database_is_declared_and_asked(folder: Path) -> None:
     assert asked.returncode == 0, asked.stderr
 
 
-def test_a_stand_in_is_a_file(folder: Path) -> None:
+def test_a_synthetic_table_is_a_file(folder: Path) -> None:
     project = prdp.project(written(folder))
     with pytest.raises(InvalidRequest, match="is a file or a frame"):
-        project.open("accounts", stand_in=f"{ADDRESS}")
-    assert project.open("accounts", stand_in={"balance": np.arange(5)}).count(share="1/2").simulated
+        project.open("accounts", synthetic=f"{ADDRESS}")
+    assert project.open("accounts", synthetic={"balance": np.arange(5)}).count(share="1/2").simulated

@@ -54,12 +54,17 @@ def test_sixty_columns_are_enough_for_the_demo() -> None:
 
 
 def test_the_demo_speaks_json() -> None:
-    told = parsed(quickly("demo", "--rows", "20000", "--json"))
-    first = told["questions"][0]
+    reported = parsed(quickly("demo", "--rows", "20000", "--json"))
+    first = reported["questions"][0]
     assert first["truth"] == 20000
     low, high = first["interval"]
     assert low < first["answer"] < (high or float("inf"))  # an end that is too far away is left open
-    assert told["again"] == {"answer": first["answer"], "equal": True, "left_before": "2/5", "left": "2/5"}
+    assert reported["again"] == {
+        "answer": first["answer"],
+        "equal": True,
+        "remaining_before": "2/5",
+        "remaining": "2/5",
+    }
 
 
 def test_the_kept_domains_of_the_figure_add_up_to_its_answer() -> None:

@@ -49,7 +49,7 @@ def masked(text: str) -> list[str]:
     """
     plain, _, _ = written(text).partition("\nends:")
     plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
-    plain = re.sub(r" ?\((?:mostly noise|too poor)\)", "", plain)
+    plain = re.sub(r" ?\((?:low precision|insufficient budget)\)", "", plain)
     # How far an end lies, and so what is said of ends, is chance too.
     plain = re.sub(r"^(?:or more:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE)
     plain = re.sub(r"\bor (?:more|less)\b", "0", plain)
@@ -315,11 +315,11 @@ def test_compare_shows_policies_side_by_side(folder: Path) -> None:
     assert as_kept("compare", ran.stdout)
 
 
-def test_the_real_file_is_no_stand_in(folder: Path) -> None:
+def test_the_real_file_is_no_synthetic_table(folder: Path) -> None:
     declared(folder)
     ran = piped("preview", "SELECT COUNT(*) FROM loans", "--like", "loans.csv", folder=folder)
     assert ran.returncode == 2
-    assert "the stand-in is the table 'loans' itself" in ran.stderr
+    assert "the synthetic table is the table 'loans' itself" in ran.stderr
 
 
 def test_a_missing_extra_is_named_with_its_command(folder: Path) -> None:
@@ -358,10 +358,10 @@ def test_help_loads_no_engine() -> None:
 def test_the_list_of_commands_says_what_each_one_says_of_itself() -> None:
     from prdp.cli.app import COMMANDS, loaded  # noqa: PLC0415
 
-    for name, said in COMMANDS.items():
+    for name, stated in COMMANDS.items():
         command = loaded(name)
         assert command.help
-        assert len(said) < 66, "fits a line of 80"
+        assert len(stated) < 66, "fits a line of 80"
 
 
 def test_tables_and_columns_are_completed(folder: Path) -> None:
@@ -398,7 +398,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
 
 
 @pytest.mark.parametrize(
-    ("written", "line", "said"),
+    ("written", "line", "stated"),
     [
         ('same = "1"\nodd = "20 / dayz"', 4, "there is no column dayz"),
         ('odd = "20 / "', 3, "policies.odd"),
@@ -408,7 +408,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
     ],
 )
 def test_compare_names_the_line_of_the_file_that_holds_the_policy(
-    folder: Path, written: str, line: int, said: str
+    folder: Path, written: str, line: int, stated: str
 ) -> None:
     declared(folder)
     question = 'questions = ["SELECT SUM(fine) AS total FROM loans"]'
@@ -417,7 +417,7 @@ def test_compare_names_the_line_of_the_file_that_holds_the_policy(
     ran = piped("compare", "--policies", "policies.toml", *like, folder=folder)
     assert ran.returncode == 2
     assert f"policies.toml, line {line}: " in ran.stderr
-    assert said in ran.stderr
+    assert stated in ran.stderr
 
 
 def test_compare_names_the_line_of_the_project_where_that_is_wrong(folder: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_file_with_a_hostile_name_is_declared_as_what_it_is(folder: Path, name
     if ran.returncode == 0:
         (table,) = tomllib.loads((folder / "prdp.toml").read_text(encoding="utf-8"))["tables"].values()
         assert Path(table["source"]).name == name
-        assert set(table) <= {"source", "policy", "types", "keys", "bounds", "grain"}
+        assert set(table) <= {"source", "policy", "types", "keys", "bounds", "round_to"}
     else:
         assert ran.returncode == 2
         assert "Traceback" not in ran.stderr

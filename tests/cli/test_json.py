@@ -35,46 +35,46 @@ POLICY = ("policy", "10000 / balance", "--bounds", "balance=0:1e12", "--at-most"
 
 def test_a_policy_s_json_and_words_agree() -> None:
     words = quickly(*POLICY, "--record", "balance=5000").stdout
-    told = parsed(quickly(*POLICY, "--record", "balance=5000", "--json"))
-    assert told["at_least"] == {"exact": "1/100000000", "from": "from the bounds"}
-    assert told["at_most"] == {"exact": "100", "from": "given"}
+    reported = parsed(quickly(*POLICY, "--record", "balance=5000", "--json"))
+    assert reported["at_least"] == {"exact": "1/100000000", "from": "from the bounds"}
+    assert reported["at_most"] == {"exact": "100", "from": "given"}
     assert "1e-8 (from the bounds) to 100 (given)" in words
-    assert f"levels    {told['levels']}," in words
-    assert f"domains   {len(told['domains'])}," in words
+    assert f"levels    {reported['levels']}," in words
+    assert f"domains   {len(reported['domains'])}," in words
     rows = [line.split() for line in words.splitlines()]
-    for domain in told["domains"]:
+    for domain in reported["domains"]:
         ends = [str(domain["domain"]), number(domain["budget_from"]), number(domain["budget_to"])]
         assert any(row[:3] == ends for row in rows)
-    assert told["record"]["budget"] == 2
-    assert 2 * 0.91 < told["record"]["level_budget"] < 2
-    assert told["record"]["losses"] == {"1": 2, "1/10": 0.2, "1/100": 0.02}
+    assert reported["record"]["budget"] == 2
+    assert 2 * 0.91 < reported["record"]["level_budget"] < 2
+    assert reported["record"]["losses"] == {"1": 2, "1/10": 0.2, "1/100": 0.02}
 
 
 def test_a_budget_without_limit_is_still_json() -> None:
-    told = parsed(quickly(*POLICY, "--record", "balance=0", "--json"))
-    assert (told["record"]["value"], told["record"]["budget"]) == ("inf", 100)
+    reported = parsed(quickly(*POLICY, "--record", "balance=0", "--json"))
+    assert (reported["record"]["value"], reported["record"]["budget"]) == ("inf", 100)
 
 
 def test_a_ledger_s_json_and_words_agree(ledger: Path) -> None:
     words = quickly("ledger", str(ledger)).stdout
-    told = parsed(quickly("ledger", str(ledger), "--json"))
-    assert told["facts"]["name"] == "accounts"
-    assert f"{told['spent']} spent" in words
-    assert f"{told['left']} left" in words
-    for charge in told["charges"]:
+    reported = parsed(quickly("ledger", str(ledger), "--json"))
+    assert reported["facts"]["name"] == "accounts"
+    assert f"{reported['spent']} spent" in words
+    assert f"{reported['remaining']} left" in words
+    for charge in reported["charges"]:
         assert f"  {charge['who']}  share {charge['share']}" in words
         if charge["answered"]:
             assert charge["low"] < charge["value"] < charge["high"]
             ends = f"from {math.floor(charge['low']):,} to {math.ceil(charge['high']):,}"
             assert f"     {round(charge['value']):,}, {ends} (95 %)" in words
-    assert [bool(charge["answered"]) for charge in told["charges"]] == [True, True, False]
+    assert [bool(charge["answered"]) for charge in reported["charges"]] == [True, True, False]
 
 
 def test_a_ledger_s_csv_and_json_agree(ledger: Path) -> None:
-    told = parsed(quickly("ledger", str(ledger), "--json"))["charges"]
+    reported = parsed(quickly("ledger", str(ledger), "--json"))["charges"]
     rows = [*csv.DictReader(io.StringIO(quickly("ledger", str(ledger), "--csv").stdout))]
-    assert len(rows) == len(told) == 3
-    for row, charge in zip(rows, told, strict=True):
+    assert len(rows) == len(reported) == 3
+    for row, charge in zip(rows, reported, strict=True):
         assert row.keys() == charge.keys() | {"group", "asked"}
         assert row["purpose"] == charge["purpose"]
         assert row["value"] == ("" if charge["value"] is None else str(charge["value"]))

@@ -57,7 +57,7 @@ def test_answers_that_a_terminal_has_no_room_for_stand_below_the_others_with_the
 
 def test_whose_rows_are_protected_together_is_among_the_facts(folder: Path) -> None:
     prdp.open(
-        {"who": np.arange(3)}, policy=prdp.Policy.constant(1), protect="who", ledger=folder / "t.ledger"
+        {"who": np.arange(3)}, policy=prdp.Policy.constant(1), privacy_unit="who", ledger=folder / "t.ledger"
     )
     assert re.search(r"protect +who\n", quickly("ledger").stdout)
 
@@ -154,9 +154,9 @@ def test_a_ledger_is_verified_and_its_head_shows_a_rollback(folder: Path) -> Non
     assert head == DurableLedger("accounts.ledger").head
     (folder / "kept").write_bytes((folder / "accounts.ledger").read_bytes())
     account = DurableLedger("accounts.ledger")
-    account.charge("more", account.left / 2)
-    for said in (("verify",), ("accounts.ledger", "verify"), ("verify", "accounts.ledger")):
-        ran = quickly("ledger", *said, "--head", head)
+    account.charge("more", account.remaining / 2)
+    for stated in (("verify",), ("accounts.ledger", "verify"), ("verify", "accounts.ledger")):
+        ran = quickly("ledger", *stated, "--head", head)
         assert ran.exit_code == 0
         assert f"head {account.head}" in ran.stdout
     newer = account.head
@@ -177,8 +177,8 @@ def test_a_ledger_with_an_edited_row_is_not_verified(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [("--head", "ab"), ("head", "--head", "ab"), ("verify", "x.ledger", "y"), ("verify", "--json")]
+    "stated", [("--head", "ab"), ("head", "--head", "ab"), ("verify", "x.ledger", "y"), ("verify", "--json")]
 )
-def test_odd_words_about_heads_are_refused(folder: Path, said: tuple[str, ...]) -> None:
+def test_odd_words_about_heads_are_refused(folder: Path, stated: tuple[str, ...]) -> None:
     write_ledger(folder / "accounts.ledger")
-    assert quickly("ledger", *said).exit_code != 0
+    assert quickly("ledger", *stated).exit_code != 0

@@ -52,7 +52,7 @@ def test_a_project_s_ledger_is_in_the_database_that_it_names(folder: Path, team:
     asked = quickly(*QUESTION)
     assert asked.exit_code == 0, asked.stderr
     assert "is begun" in asked.stderr
-    assert DurableLedger(team.given).left == Fraction(3, 4)
+    assert DurableLedger(team.given).remaining == Fraction(3, 4)
     assert "3/4 of every budget is left" in " ".join(quickly("check").stdout.split())
     assert "3/4 left" in quickly("ledger").stdout
     assert [path.name for path in folder.glob("*.ledger")] == []
@@ -62,7 +62,7 @@ def test_a_project_s_ledger_is_in_the_database_that_it_names(folder: Path, team:
 def test_a_table_of_options_has_its_ledger_in_a_database(folder: Path, team: PostgresPlace) -> None:
     options = ("--table", "people.csv", "--policy", "1", "--type", "age=BIGINT", "--ledger", team.given)
     assert quickly(*QUESTION, *options).exit_code == 0
-    assert DurableLedger(team.given).left == Fraction(3, 4)
+    assert DurableLedger(team.given).remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def test_a_password_in_a_file_or_on_the_command_line_is_refused_with_the_way_tha
         if command[1] == "copy":
             write_ledger(folder / "x")
         ran = quickly(*command)
-        said = " ".join((ran.stdout + ran.stderr).split())
+        stated = " ".join((ran.stdout + ran.stderr).split())
         assert ran.exit_code != 0
-        assert "password" in said
-        assert "PGPASSWORD" in said
-        assert "secret" not in said
+        assert "password" in stated
+        assert "PGPASSWORD" in stated
+        assert "secret" not in stated
 
 
 def test_a_password_in_an_environment_variable_is_used_and_never_shown(
@@ -96,9 +96,9 @@ def test_a_password_in_an_environment_variable_is_used_and_never_shown(
     (folder / "prdp.toml").write_text(f'{TABLE}ledger = "${{LEDGER_URL}}"\n', encoding="utf-8")
     for command in (QUESTION, ("check",), ("ledger",)):
         ran = quickly(*command)
-        said = " ".join((ran.stdout + ran.stderr).split())
-        assert "secret" not in said
-        assert "no server answers there" in said
+        stated = " ".join((ran.stdout + ran.stderr).split())
+        assert "secret" not in stated
+        assert "no server answers there" in stated
 
 
 @pytest.mark.slow
@@ -108,13 +108,17 @@ def test_a_file_is_copied_into_a_database_exactly_and_only_once(
 ) -> None:
     write_ledger(folder / "accounts.ledger")
     before = DurableLedger(folder / "accounts.ledger")
-    said = words.format(file="accounts.ledger", team=team.given).split()
-    ran = quickly("ledger", *said)
+    stated = words.format(file="accounts.ledger", team=team.given).split()
+    ran = quickly("ledger", *stated)
     assert ran.exit_code == 0, ran.stderr
     assert "two accounts" in " ".join(ran.stderr.split())
     after = DurableLedger(team.given)
-    assert (after.entries, after.binding, after.left) == (before.entries, before.binding, before.left)
-    again = quickly("ledger", *said)
+    assert (after.entries, after.binding, after.remaining) == (
+        before.entries,
+        before.binding,
+        before.remaining,
+    )
+    again = quickly("ledger", *stated)
     assert again.exit_code != 0
     assert "exists already" in " ".join(again.stderr.split())
 

@@ -20,7 +20,7 @@ from tests.cli.test_json import parsed
 def visits(**options: Any) -> prdp.Table:
     """Open visits with their account in this folder."""
     rows = {"week": np.array([45, 46]), "job": np.array(["clerk", "chef"]), "id": np.array([7, 8])}
-    options = {"fixed": ["week", "job"], "who": "ana", **options}
+    options = {"immutable": ["week", "job"], "who": "ana", **options}
     return prdp.open(rows, policy="1", name="visits", ledger="w.ledger", **options)
 
 
@@ -40,9 +40,9 @@ def rows_of(heading: str, text: str) -> list[list[str]]:
 
 def test_the_account_is_shown_by_region_and_as_a_burn_down(folder: Path) -> None:
     table = visits()
-    table.where("week = 45").count(share="1/2")
-    table.where("week = 46 AND job = 'chef'").count(share="3/4")
-    table.where("week = 45").count(share="1/4")
+    table.filter("week = 45").count(share="1/2")
+    table.filter("week = 46 AND job = 'chef'").count(share="3/4")
+    table.filter("week = 45").count(share="1/4")
     table.count(share="1/8")
     ran = piped("ledger", folder=folder)
     assert ran.returncode == 0, ran.stderr
@@ -60,10 +60,10 @@ def test_the_account_is_shown_by_region_and_as_a_burn_down(folder: Path) -> None
     assert burnt[-1] == ["3", "everybody", "1/8", "1/8", "1/8", "#" * 17 + "..."]
 
 
-def test_what_is_left_to_them_and_to_all_is_told_apart() -> None:
+def test_what_is_left_to_them_and_to_all_is_distinguished() -> None:
     table = visits()
     for week, share in ((45, "3/4"), (46, "1/4"), (46, "1/8")):
-        table.where(f"week = {week}").count(share=share)
+        table.filter(f"week = {week}").count(share=share)
     burnt = rows_of("burn-down", quickly("ledger").stdout)
     assert [row[3:5] for row in burnt] == [["1/4", "1/4"], ["3/4", "1/4"], ["5/8", "1/4"]]
 
@@ -71,7 +71,7 @@ def test_what_is_left_to_them_and_to_all_is_told_apart() -> None:
 def test_of_many_charges_the_newest_are_shown_and_the_rest_is_counted() -> None:
     table = visits()
     for week in range(30):
-        table.where(f"week = {week}").count(share=1)
+        table.filter(f"week = {week}").count(share=1)
     shown = quickly("ledger").stdout
     assert "... and 10 regions that were charged before; --where asks about any." in shown
     assert "... after 10 earlier charges" in shown
@@ -80,8 +80,8 @@ def test_of_many_charges_the_newest_are_shown_and_the_rest_is_counted() -> None:
 
 
 def test_without_fixed_columns_nothing_is_shown_by_region() -> None:
-    table = visits(fixed=None)
-    table.where("week = 45").count(share="1/2")
+    table = visits(immutable=None)
+    table.filter("week = 45").count(share="1/2")
     shown = quickly("ledger").stdout
     assert "by region" not in shown
     assert "burn-down" not in shown
@@ -89,7 +89,7 @@ def test_without_fixed_columns_nothing_is_shown_by_region() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "told"),
+    ("condition", "reported"),
     [
         ("week = 45", "1/4 is left to week = 45"),
         ("week = 46 AND job = 'chef'", "all is left to job = 'chef' and week = 46"),
@@ -97,29 +97,29 @@ def test_without_fixed_columns_nothing_is_shown_by_region() -> None:
         ("week > 45 AND week < 46", "all is left to nobody"),
     ],
 )
-def test_a_filter_is_told_what_its_records_have_left(condition: str, told: str) -> None:
-    visits().where("week = 45").count(share="3/4")
+def test_a_filter_learns_what_its_records_have_left(condition: str, reported: str) -> None:
+    visits().filter("week = 45").count(share="3/4")
     ran = quickly("ledger", "--where", condition)
-    assert (ran.exit_code, ran.stdout) == (0, f"{told}\n")
+    assert (ran.exit_code, ran.stdout) == (0, f"{reported}\n")
 
 
-def test_with_owners_a_filter_narrows_only_where_each_has_one_row(folder: Path) -> None:
-    for name, options, left in (("a", {}, "1/4"), ("b", {"one_row_each": True}, "all")):
+def test_with_units_a_filter_narrows_only_where_each_has_one_row(folder: Path) -> None:
+    for name, options, left in (("a", {}, "1/4"), ("b", {"one_row_per_unit": True}, "all")):
         (folder / name).mkdir()
         table = prdp.open(
             {"week": np.array([45, 46]), "id": np.array([7, 8])},
             policy="1",
-            protect="id",
-            fixed=["week"],
+            privacy_unit="id",
+            immutable=["week"],
             ledger=folder / name / "w.ledger",
             **options,  # type: ignore[arg-type]
         )
-        table.where("week = 45").count(share="3/4")
+        table.filter("week = 45").count(share="3/4")
         ran = quickly("ledger", f"{name}/w.ledger", "--where", "week = 46")
         assert ran.stdout.startswith(f"{left} is left to "), ran.stdout
 
 
-def test_a_filter_that_is_wrong_is_told_what_to_write() -> None:
+def test_a_filter_that_is_wrong_learns_what_to_write() -> None:
     visits()
     ran = quickly("ledger", "--where", "weak = 45")
     assert ran.exit_code == 2
@@ -134,7 +134,7 @@ def test_a_filter_that_is_wrong_is_told_what_to_write() -> None:
         ("--backup", "b", "--where", "TRUE"),
     ],
 )
-def test_what_stands_alone_is_refused_beside_other_options(options: tuple[str, ...]) -> None:
+def test_what_is_alone_is_refused_beside_other_options(options: tuple[str, ...]) -> None:
     visits()
     ran = quickly("ledger", "w.ledger", *options)
     assert ran.exit_code == 2
@@ -147,12 +147,12 @@ def test_a_quota_is_set_shown_and_kept_to() -> None:
     ran = quickly("ledger", "quota", "ana", "0.25")
     assert ran.exit_code == 0
     assert "ana may spend 0.25 of any record's budget" in ran.stderr
-    table.where("week = 45").count(share="1/8")
+    table.filter("week = 45").count(share="1/8")
     assert "quota of ana: 1/4, of which 1/8 is left for all records" in quickly("ledger").stdout
     with pytest.raises(BudgetExhausted, match="quota of 1/4"):
-        table.where("week = 45").count(share="1/4")
+        table.filter("week = 45").count(share="1/4")
     assert quickly("ledger", "w.ledger", "quota", "ana", "1/2").exit_code == 0
-    table.where("week = 45").count(share="1/4")
+    table.filter("week = 45").count(share="1/4")
     assert parsed(quickly("ledger", "--json"))["charges"][-1]["quota"] == "ana"
 
 
@@ -188,9 +188,9 @@ def test_quotas_are_what_floats_print_as() -> None:
 def test_the_most_that_was_spent_of_any_budget_is_exported_and_not_the_sum_of_all_shares() -> None:
     table = visits()
     for week in range(3):
-        table.where(f"week = {week}").count(share="3/4")
+        table.filter(f"week = {week}").count(share="3/4")
     exported = parsed(quickly("ledger", "--json"))
-    assert (exported["spent"], exported["left"]) == ("3/4", "1/4")
+    assert (exported["spent"], exported["remaining"]) == ("3/4", "1/4")
     assert [charge["region"] for charge in exported["charges"]] == [
         f'[{{"week": {{"whole": [{week}]}}}}]' for week in range(3)
     ]

@@ -46,9 +46,9 @@ def test_the_same_seed_gives_the_same_answers_and_another_one_others() -> None:
 
 
 def test_json_says_that_it_is_simulated() -> None:
-    told = parsed(quickly(*SMALL, "--json"))
-    assert told["simulated"] is True
-    assert told["answers"][0]["truth"] == 3000
+    reported = parsed(quickly(*SMALL, "--json"))
+    assert reported["simulated"] is True
+    assert reported["answers"][0]["truth"] == 3000
 
 
 def a_file(folder: Path) -> Path:
@@ -60,14 +60,14 @@ def a_file(folder: Path) -> Path:
 
 def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dummies(tmp_path: Path) -> None:
     options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--json", "--runs", "3")
-    counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options))
+    counted = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--synthetic", *options))
     assert counted["answers"][0]["truth"] == 1500
     assert counted["without_budget"] == 300
     by_job = ("--ask", "frequencies", "--column", "job", "--values", "a,b,c")
-    jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options, *by_job))
+    jobs = parsed(quickly("local", "simulate", str(a_file(tmp_path)), "--synthetic", *options, *by_job))
     assert [(line["label"], line["truth"]) for line in jobs["answers"]] == [("a", 900), ("b", 300), ("c", 0)]
     shown = quickly(
-        "local", "simulate", str(a_file(tmp_path)), "--stand-in", *options[:4], *by_job, "--runs", "3"
+        "local", "simulate", str(a_file(tmp_path)), "--synthetic", *options[:4], *by_job, "--runs", "3"
     )
     assert "300 of 1,500 clients have no valid budget" in " ".join(shown.stdout.split())
     (of_c,) = (line.split() for line in shown.stdout.splitlines() if line.startswith("c "))
@@ -77,10 +77,10 @@ def test_a_file_s_records_are_held_by_clients_and_those_without_a_budget_are_dum
 
 def test_a_mean_s_truth_is_that_of_the_clients_with_a_value(tmp_path: Path) -> None:
     options = ("--policy", "20", "--bounds", "visits=1:100", "--ask", "mean", "--column", "visits")
-    told = parsed(
-        quickly("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options, "--json", "--runs", "3")
+    reported = parsed(
+        quickly("local", "simulate", str(a_file(tmp_path)), "--synthetic", *options, "--json", "--runs", "3")
     )
-    assert told["answers"][0]["truth"] == 4  # of 1, 2, 4 and 9
+    assert reported["answers"][0]["truth"] == 4  # of 1, 2, 4 and 9
 
 
 def test_the_truth_is_the_records_own_where_bounds_leave_all_clients_without_a_budget() -> None:
@@ -115,43 +115,45 @@ def test_quantiles_between_edges_that_hold_nobody_are_not_made_of_noise() -> Non
 
 
 def test_values_are_read_as_the_column_s_type() -> None:
-    told = parsed(quickly(*SMALL, "--ask", "frequencies", "--column", "age", "--values", "20,30.0", "--json"))
-    assert [line["label"] for line in told["answers"]] == ["20", "30"]
-    assert all(line["truth"] > 10 for line in told["answers"])
+    reported = parsed(
+        quickly(*SMALL, "--ask", "frequencies", "--column", "age", "--values", "20,30.0", "--json")
+    )
+    assert [line["label"] for line in reported["answers"]] == ["20", "30"]
+    assert all(line["truth"] > 10 for line in reported["answers"])
 
 
 def test_texts_are_not_added_up(tmp_path: Path) -> None:
     options = ("--policy", "20", "--bounds", "job=1:100", "--ask", "sum", "--column", "job")
-    ran = piped("local", "simulate", str(a_file(tmp_path)), "--stand-in", *options)
+    ran = piped("local", "simulate", str(a_file(tmp_path)), "--synthetic", *options)
     assert ran.returncode == 2
     assert "needs a column of numbers, and job holds texts" in " ".join(ran.stderr.split())
 
 
 def test_help_says_when_values_are_edges() -> None:
-    told = " ".join(quickly("local", "simulate", "--help", columns=80).stdout.split())
-    assert "a column with --bounds, the edges" in told
+    reported = " ".join(quickly("local", "simulate", "--help", columns=80).stdout.split())
+    assert "a column with --bounds, the edges" in reported
 
 
 def test_a_file_with_a_ledger_beside_it_is_refused(tmp_path: Path) -> None:
     path = a_file(tmp_path)
     path.with_suffix(".ledger").touch()
-    options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--stand-in")
+    options = ("--policy", "20 / visits", "--bounds", "visits=1:100", "--synthetic")
     ran = piped("local", "simulate", str(path), *options)
     assert ran.returncode == 2
     assert "has a ledger beside it" in ran.stderr
 
 
-def test_a_file_s_records_are_simulated_as_a_stand_in_alone(tmp_path: Path) -> None:
+def test_a_file_s_records_are_simulated_as_a_synthetic_table_alone(tmp_path: Path) -> None:
     ran = piped("local", "simulate", str(a_file(tmp_path)), "--policy", "20", "--runs", "3")
     assert ran.returncode == 2
-    assert "add --stand-in if all of its records are public or made up" in " ".join(ran.stderr.split())
+    assert "add --synthetic if all of its records are public or made up" in " ".join(ran.stderr.split())
     assert "1,500" not in ran.stdout + ran.stderr
 
 
 WRONG = {
     ("--ask", "sum"): "needs --column",
     ("--ask", "sum", "--column", "age"): "needs bounds",
-    ("--ask", "sum", "--column", "balance", "--grain", "0"): "not more than 0",
+    ("--ask", "sum", "--column", "balance", "--round-to", "0"): "not more than 0",
     ("--ask", "frequencies", "--column", "age"): "add --values",
     ("--ask", "frequencies", "--column", "job", "--values", "a"): "but no job",
     ("--ask", "frequencies", "--column", "age", "--values", "a,b"): "is not a number",
@@ -161,9 +163,9 @@ WRONG = {
     ("--beta", "0"): "not between 0 and 1",
     ("--policy", "10000 / balanc"): "has no largest budget",
     ("nowhere.parquet",): "needs a policy",
-    ("nowhere.parquet", "--policy", "1 / v", "--bounds", "v=1:9"): "add --stand-in",
-    ("nowhere.parquet", "--stand-in", "--policy", "1 / v", "--bounds", "v=1:9"): "nowhere.parquet",
-    ("x.csv", "--stand-in", "--policy", "1 / v", "--bounds", "v=1:9", "--types", "v"): "COLUMN=TYPE",
+    ("nowhere.parquet", "--policy", "1 / v", "--bounds", "v=1:9"): "add --synthetic",
+    ("nowhere.parquet", "--synthetic", "--policy", "1 / v", "--bounds", "v=1:9"): "nowhere.parquet",
+    ("x.csv", "--synthetic", "--policy", "1 / v", "--bounds", "v=1:9", "--types", "v"): "COLUMN=TYPE",
 }
 
 

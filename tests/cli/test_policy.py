@@ -32,15 +32,15 @@ def test_the_plot_of_a_falling_policy_falls() -> None:
 
 
 def test_a_domain_holds_the_values_whose_budgets_lie_in_it() -> None:
-    told = parsed(quickly(*POLICY, "--json"))
+    reported = parsed(quickly(*POLICY, "--json"))
     reached = 0
-    for domain in told["domains"][:-1]:
+    for domain in reported["domains"][:-1]:
         ((low, high),) = domain["values"]
         assert 10000 / high == pytest.approx(domain["budget_from"], rel=1e-6)
         assert 10000 / low == pytest.approx(domain["budget_to"], rel=1e-6)
         reached += 1
     assert reached == 33
-    assert told["domains"][-1]["values"][0][0] == 0
+    assert reported["domains"][-1]["values"][0][0] == 0
 
 
 def test_whole_numbers_belong_to_one_domain_each() -> None:
@@ -56,7 +56,7 @@ def test_a_policy_with_too_many_turns_shows_no_values_rather_than_wrong_ones() -
     assert parsed(ran)["domains"][0]["values"] is None
 
 
-def test_where_records_are_left_out_is_said_and_marked() -> None:
+def test_where_records_are_left_out_is_stated_and_marked() -> None:
     ran = quickly("policy", "abs(x - 5)", "--bounds", "x=-10:10", "--at-least", "0.01")
     assert "! the policy leaves out records with x from 4.99 to 5.01" in ran.stdout
     assert "x: left out" in ran.stdout
@@ -82,7 +82,7 @@ def test_a_policy_of_several_columns_has_domains_and_no_plot() -> None:
         ("balance=2.5e4", "The record has the budget 0.4,"),
     ],
 )
-def test_a_record_is_told_what_becomes_of_it(record: str, words: str) -> None:
+def test_a_record_learns_what_becomes_of_it(record: str, words: str) -> None:
     ran = quickly(*POLICY, "--record", record)
     assert words in " ".join(ran.stdout.split())
 

@@ -34,10 +34,10 @@ def test_the_table_itself_is_refused_as_its_keys_by_check_and_ask(folder: Path) 
         ["ask", BY_BRANCH, "--share", "0.1"],
         ["ask", BY_BRANCH, "--share", "0.1", "--dry-run"],
     ):
-        said = refused(*arguments)
-        assert "this is the private table loans itself" in said
-        assert 'branch = ["a", "b"], or have them found: branch = "private"' in said
-        assert "20,000" not in said
+        stated = refused(*arguments)
+        assert "this is the private table loans itself" in stated
+        assert 'branch = ["a", "b"], or have them found: branch = "private"' in stated
+        assert "20,000" not in stated
     assert not (folder / "loans.ledger").exists()
 
 
@@ -47,8 +47,8 @@ def test_and_as_those_of_an_option(folder: Path) -> None:
         ["ask", BY_BRANCH, "--share", "0.1", "--table", "loans.csv", *declared],
         ["init", "loans.csv", "--force", *declared],
     ):
-        said = refused(*arguments)
-        assert "--keys branch=a,b,c, or have them found: --keys branch=private" in said
+        stated = refused(*arguments)
+        assert "--keys branch=a,b,c, or have them found: --keys branch=private" in stated
     assert (folder / "prdp.toml").read_text() == LOANS
     assert not (folder / "loans.ledger").exists()
 
@@ -124,6 +124,6 @@ def test_a_join_says_that_it_cannot_be_previewed_from_one_file(folder: Path) -> 
         '[joins.library.types]\npeople = { id = "BIGINT" }\nloans = { days = "BIGINT" }\n'
     )
     for like in ("like.csv", "normal:5,5,n=20"):
-        said = refused("preview", "SELECT COUNT(*) FROM people", "--like", like)
-        assert "library is a join, and joins cannot be previewed from one file" in said
-        assert "stand_in={'people': ..., 'loans': ...}" in said
+        stated = refused("preview", "SELECT COUNT(*) FROM people", "--like", like)
+        assert "library is a join, and joins cannot be previewed from one file" in stated
+        assert "synthetic={'people': ..., 'loans': ...}" in stated

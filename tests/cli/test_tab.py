@@ -63,7 +63,7 @@ def shell(home: Path) -> Iterator[Any]:
         ("prdp prev", "iew "),
         ("prdp ask --ta", "ble"),
         ("prdp init loa", "ns.csv"),
-        ("prdp ask --table loans.csv --owner bra", "nch"),
+        ("prdp ask --table loans.csv --privacy-unit bra", "nch"),
         ("prdp ask --table loans.csv --bounds da", "ys="),
         ("prdp ask 'SELECT COUNT(*) FROM lo", "ans"),
         ('prdp ask "SELECT AVG(fi', "ne"),

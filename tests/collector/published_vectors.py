@@ -97,11 +97,11 @@ class Recorded:
 
     def __init__(self, seed: int) -> None:
         self._source = Seeded(seed)
-        self.told = b""
+        self.reported = b""
 
     def bytes(self, count: int) -> builtins.bytes:
         drawn = self._source.bytes(count)
-        self.told += drawn
+        self.reported += drawn
         return drawn
 
 
@@ -110,7 +110,7 @@ def vector(campaign: Campaign, record: dict[str, Any] | None, seed: int) -> dict
     report = Client(entropy=entropy).report(campaign, record)
     return {
         "record": None if record is None else {name: plain(value) for name, value in record.items()},
-        "entropy": entropy.told.hex(),
+        "entropy": entropy.reported.hex(),
         "report": bytes(report).hex(),
         "json": as_json(campaign, report),
     }

@@ -99,10 +99,10 @@ class Server:
             env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         )
         assert self.process.stderr is not None
-        told = self.process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", told)
+        reported = self.process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", reported)
         if found is None:
-            raise AssertionError(told + self.process.communicate()[1])
+            raise AssertionError(reported + self.process.communicate()[1])
         self.port = int(found[1])
 
     def kill(self) -> None:

@@ -27,7 +27,7 @@ def submissions(campaign: Campaign, tickets: list[str]) -> list[Submission]:
     ]
 
 
-def said(outcomes: list[Counted | Refused]) -> list[str]:
+def stated(outcomes: list[Counted | Refused]) -> list[str]:
     return [outcome.code if isinstance(outcome, Refused) else outcome.value for outcome in outcomes]
 
 
@@ -40,9 +40,14 @@ def test_a_report_counts_once_however_often_it_comes(address: str) -> None:
     with closing(open_store(address)) as store:
         campaign = open_campaign(store)
         sent = submissions(campaign, tickets[:3])
-        assert said(accept(store, campaign.digest, [*sent, sent[0]], 0)[0]) == ["now", "now", "now", "before"]
+        assert stated(accept(store, campaign.digest, [*sent, sent[0]], 0)[0]) == [
+            "now",
+            "now",
+            "now",
+            "before",
+        ]
         outcomes, last = accept(store, campaign.digest, sent, 0)
-        assert said(outcomes) == ["before"] * 3
+        assert stated(outcomes) == ["before"] * 3
         assert last.reports == 3
         assert len(list(store.reports(1))) == 3
         store.check()
@@ -64,7 +69,7 @@ def test_a_ticket_brings_one_report_and_a_report_has_one_ticket(address: str) ->
         expected = ["ticket_used", "ticket_used", "report_known", "unknown_ticket", "now"]
         if changed.payload == mine.payload:
             expected[1] = "before"
-        assert said(accept(store, campaign.digest, sent, 0)[0]) == expected
+        assert stated(accept(store, campaign.digest, sent, 0)[0]) == expected
         assert store.last_round().reports == 2
 
 
@@ -74,9 +79,9 @@ def test_a_round_closes_at_exactly_its_number_of_reports(address: str) -> None:
         campaign = open_campaign(store)
         sent = submissions(campaign, tickets[:8])
         outcomes, last = accept(store, campaign.digest, sent, 0, most=5)
-        assert said(outcomes) == ["now"] * 5 + ["late"] * 3
+        assert stated(outcomes) == ["now"] * 5 + ["late"] * 3
         assert (last.closed, last.reports) == (True, 5)
-        assert said(accept(store, campaign.digest, sent, 0, most=5)[0]) == ["before"] * 5 + ["late"] * 3
+        assert stated(accept(store, campaign.digest, sent, 0, most=5)[0]) == ["before"] * 5 + ["late"] * 3
 
 
 def test_a_round_closes_at_its_time(address: str) -> None:
@@ -85,9 +90,9 @@ def test_a_round_closes_at_its_time(address: str) -> None:
         campaign, closes_at = open_campaign(store), store.last_round().closes_at
         assert closes_at is not None
         first, second = submissions(campaign, tickets[:2])
-        assert said(accept(store, campaign.digest, [first], closes_at - 1)[0]) == ["now"]
+        assert stated(accept(store, campaign.digest, [first], closes_at - 1)[0]) == ["now"]
         outcomes, last = accept(store, campaign.digest, [first, second], closes_at)
-        assert said(outcomes) == ["before", "late"]
+        assert stated(outcomes) == ["before", "late"]
         assert (last.closed, last.reports) == (True, 1)
 
 
@@ -100,11 +105,11 @@ def test_a_ticket_is_good_for_one_report_in_every_round(address: str) -> None:
         assert advance(store, 0)
         second = open_campaign(store)
         assert second.round == 2
-        assert said(accept(store, second.digest, submissions(second, tickets[:1]), 0, most=2)[0]) == ["now"]
+        assert stated(accept(store, second.digest, submissions(second, tickets[:1]), 0, most=2)[0]) == ["now"]
         # A client whose acknowledgement was lost before the round closed hears that it was counted.
-        assert said(accept(store, first.digest, early, 0, most=2)[0]) == ["before"] * 2
-        assert said(accept(store, first.digest, submissions(first, tickets[2:3]), 0, most=2)[0]) == ["late"]
-        assert said(accept(store, bytes(32), early, 0, most=2)[0]) == ["wrong_campaign"] * 2
+        assert stated(accept(store, first.digest, early, 0, most=2)[0]) == ["before"] * 2
+        assert stated(accept(store, first.digest, submissions(first, tickets[2:3]), 0, most=2)[0]) == ["late"]
+        assert stated(accept(store, bytes(32), early, 0, most=2)[0]) == ["wrong_campaign"] * 2
         assert [stored.reports for stored in store.study().rounds] == [2, 1]
         store.check()
 
@@ -124,7 +129,7 @@ def test_what_fails_midway_leaves_nothing(address: str, monkeypatch: pytest.Monk
                 accept(store, campaign.digest, sent, 0)
         store.check()
         assert store.last_round().reports == 0
-        assert said(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * 3
+        assert stated(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * 3
 
 
 def test_no_round_is_closed_twice(address: str) -> None:

@@ -44,7 +44,7 @@ def serving(answers: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         listening.settimeout(PATIENCE)
 
         def serve() -> None:
-            for said in answers:
+            for stated in answers:
                 connection, _ = listening.accept()
                 with connection:
                     connection.settimeout(PATIENCE)
@@ -52,7 +52,7 @@ def serving(answers: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
                     while len(request.partition(b"\r\n\r\n")[2]) < len(bytes(REPORT)):
                         request += connection.recv(65536)
                     heard.append(request)
-                    connection.sendall(said)
+                    connection.sendall(stated)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -139,8 +139,8 @@ def test_a_redirect_is_refused_and_takes_no_token_along(how: str, status: int, t
             "nowhere": "",
         }
         location = f"location: {places[to]}\r\n" if places[to] else ""
-        said = f"HTTP/1.1 {status} Moved\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n"
-        with recorder(lambda _: said.encode()) as first:
+        stated = f"HTTP/1.1 {status} Moved\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n"
+        with recorder(lambda _: stated.encode()) as first:
             with pytest.raises(Unserved, match="redirects to another address") as refused:
                 ASKING[how](first.url)
             assert not refused.value.may_pass
@@ -242,7 +242,7 @@ def test_the_javascript_client_shows_no_more_of_a_refusal_than_a_message(body: b
         assert len(node("send.test.mjs", given=json.dumps(given))["error"]) == shown
 
 
-TOLD = {"ab": "00ff"}
+REPORTED = {"ab": "00ff"}
 
 
 @pytest.mark.slow
@@ -253,14 +253,14 @@ TOLD = {"ab": "00ff"}
         "[]",
         "{",
         json.dumps({"policy": None, "spent": "-1", "reports": {}}),
-        json.dumps({"policy": "p", "spent": "-1", "reports": TOLD}),
-        json.dumps({"policy": "p", "spent": "0", "reports": TOLD}),
-        json.dumps({"policy": "p", "spent": "3/2", "reports": TOLD}),
-        json.dumps({"policy": "p", "spent": 0.5, "reports": TOLD}),
+        json.dumps({"policy": "p", "spent": "-1", "reports": REPORTED}),
+        json.dumps({"policy": "p", "spent": "0", "reports": REPORTED}),
+        json.dumps({"policy": "p", "spent": "3/2", "reports": REPORTED}),
+        json.dumps({"policy": "p", "spent": 0.5, "reports": REPORTED}),
         json.dumps({"policy": "p", "spent": "1/2", "reports": {}}),
         json.dumps({"policy": "p", "spent": "1/2"}),
         json.dumps({"policy": "p", "spent": "1/2", "reports": {"ab": "0"}}),
-        json.dumps({"policy": None, "spent": "1/2", "reports": TOLD}),
+        json.dumps({"policy": None, "spent": "1/2", "reports": REPORTED}),
     ],
 )
 def test_the_javascript_client_refuses_a_damaged_account(account: str) -> None:
@@ -269,5 +269,5 @@ def test_the_javascript_client_refuses_a_damaged_account(account: str) -> None:
 
 @pytest.mark.slow
 def test_the_javascript_client_reads_a_sound_account() -> None:
-    account = json.dumps({"policy": "p", "spent": "1/3", "reports": TOLD})
+    account = json.dumps({"policy": "p", "spent": "1/3", "reports": REPORTED})
     assert node("send.test.mjs", given=json.dumps({"account": account})) == {"left": "2/3"}

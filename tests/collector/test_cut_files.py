@@ -108,8 +108,8 @@ def test_nobody_else_can_open_a_store_while_it_is_made(
     modes: list[int] = []
     connect = sqlite3.connect
 
-    def noted(*args: Any, **said: Any) -> sqlite3.Connection:
-        database: sqlite3.Connection = connect(*args, **said)
+    def noted(*args: Any, **stated: Any) -> sqlite3.Connection:
+        database: sqlite3.Connection = connect(*args, **stated)
         database.execute("PRAGMA user_version")
         modes.extend(path.stat().st_mode & 0o777 for path in tmp_path.iterdir())
         return database

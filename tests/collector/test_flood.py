@@ -18,7 +18,7 @@ from prdp.collector.server.bounded_log import BoundedLog
 from tests.collector.running import PATIENCE, Server, begun, count_plan
 
 CONNECTIONS = 2_000
-MOST_BYTES = 4_000
+MAX_BYTES = 4_000
 FEW_FILES = (
     "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)); from prdp.cli import main; main()"
 )
@@ -66,8 +66,8 @@ def test_a_flood_of_connections_is_logged_in_a_few_lines(
     with Server(store, program=program) as server:
         assert server.process is not None
         assert server.process.stderr is not None
-        said: list[str] = []
-        reading = threading.Thread(target=said.extend, args=(server.process.stderr,))
+        stated: list[str] = []
+        reading = threading.Thread(target=stated.extend, args=(server.process.stderr,))
         reading.start()
         made = flood(server.port, treat)
         for connection in made:
@@ -82,8 +82,8 @@ def test_a_flood_of_connections_is_logged_in_a_few_lines(
         server.process.wait(PATIENCE)
         reading.join(PATIENCE)
     assert len(made) > 100
-    assert len("".join(said)) < MOST_BYTES
-    assert not [line for line in said if "Traceback" in line or "  File" in line]
+    assert len("".join(stated)) < MAX_BYTES
+    assert not [line for line in stated if "Traceback" in line or "  File" in line]
 
 
 def test_the_same_message_is_written_once_a_minute_and_counted() -> None:

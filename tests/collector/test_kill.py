@@ -30,13 +30,13 @@ class Sender:
 
     def run(self) -> None:
         for report, ticket in self.todo:
-            while not self.told(report, ticket) and time.monotonic() < self.ends:
+            while not self.reported(report, ticket) and time.monotonic() < self.ends:
                 time.sleep(0.02)
             self.acknowledged.append(report)
             if random.random() < 0.3:
-                self.told(report, ticket)  # who has heard may ask again
+                self.reported(report, ticket)  # who has heard may ask again
 
-    def told(self, report: Report, ticket: str) -> bool:
+    def reported(self, report: Report, ticket: str) -> bool:
         try:
             send(self.server.url, report, ticket, tries=1)
         except Unserved as error:

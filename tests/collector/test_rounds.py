@@ -28,7 +28,7 @@ PLANS = [
     StudyPlan("printed", "count", POLICY, "1/2", method="printed"),
     StudyPlan("proportional", "count", POLICY, "1", method="proportional"),
     StudyPlan("sum", "sum", POLICY, "1", column="pay", bounds=(0, 1000)),
-    StudyPlan("ratio", "sum", POLICY, "1", column="pay", bounds=(-5, 1000), grain="1/10", method="ratio"),
+    StudyPlan("ratio", "sum", POLICY, "1", column="pay", bounds=(-5, 1000), round_to="1/10", method="ratio"),
     StudyPlan("mean", "mean", POLICY, "1", column="pay", bounds=(0, 1000), method="framework"),
     StudyPlan("jobs", "frequencies", POLICY, "1", column="job", categories=JOBS),
     StudyPlan("hashed", "frequencies", POLICY, "1", column="job", categories=JOBS, method="olh"),

@@ -228,9 +228,9 @@ def test_a_body_of_two_lengths_or_another_encoding_is_refused(server: Server, ti
             b"\r\n\r\n", b"\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         both.sendall(start + b"0\r\n\r\nGET /v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
-        said = heard(both)
-        assert said.startswith(b"HTTP/1.1 400")
-        assert said.count(b"HTTP/1.1") == 1
+        stated = heard(both)
+        assert stated.startswith(b"HTTP/1.1 400")
+        assert stated.count(b"HTTP/1.1") == 1
     named = {"authorization": f"Bearer {tickets[0]}"}
     packed = server.ask(
         "/v1/reports", bytes(report), content_type=REPORT_TYPE, content_encoding="gzip", **named
@@ -251,9 +251,9 @@ def head(length: int, ticket: str) -> bytes:
 def test_a_body_that_never_ends_is_given_up(server: Server, tickets: list[str]) -> None:
     with server.raw() as slow:
         slow.sendall(head(1000, tickets[0]) + b"prdp")
-        said = heard(slow)
-        assert said.startswith(b"HTTP/1.1 408")
-        assert b"too_slow" in said
+        stated = heard(slow)
+        assert stated.startswith(b"HTTP/1.1 408")
+        assert b"too_slow" in stated
 
 
 def test_one_that_asks_and_never_reads_is_cut_off(server: Server) -> None:
@@ -301,7 +301,7 @@ def test_every_response_tells_the_browser_to_ask_nobody_else(server: Server) -> 
         assert not {"server", "date", "set-cookie"} & headers.keys()
 
 
-def test_one_address_that_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:
+def test_one_address_that_asks_too_often_is_reported_to_wait(tmp_path: Path) -> None:
     begun(tmp_path / "study", count_plan())
     with Server(tmp_path / "study", "--rate", "0.001") as server:
         answers = [server.ask("/v1/health") for _ in range(3)]
@@ -310,7 +310,7 @@ def test_one_address_that_asks_too_often_is_told_to_wait(tmp_path: Path) -> None
         assert answers[1].headers["retry-after"] == "1"
 
 
-def test_a_front_says_whom_a_request_is_from_if_it_is_believed(tmp_path: Path) -> None:
+def test_a_front_says_which_records_a_request_is_from_if_it_is_believed(tmp_path: Path) -> None:
     begun(tmp_path / "study", count_plan())
     with Server(tmp_path / "study", "--rate", "0.001", "--front", "127.0.0.1") as server:
         places = ("192.0.2.1", "192.0.2.1", "192.0.2.2")
@@ -376,6 +376,6 @@ def test_a_round_is_closed_from_outside_while_it_is_served(tmp_path: Path) -> No
         assert server.send(reports_for(server.campaign(), [1])[0], known.tickets[1]).status == 201
 
 
-def test_a_store_that_cannot_be_used_is_said_before_anything_is_served(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_used_is_stated_before_anything_is_served(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no collector's store"):
         Server(tmp_path / "nothing").start()

@@ -14,7 +14,7 @@ from prdp.collector.acceptance import accept
 from prdp.collector.store.opening import open_store
 from prdp.errors import CollectorError
 from tests.collector.running import begun, count_plan
-from tests.collector.test_acceptance import open_campaign, said, submissions
+from tests.collector.test_acceptance import open_campaign, stated, submissions
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_file_that_was_removed_while_it_is_open_takes_nothing_in(path: Path) -
         with pytest.raises(CollectorError, match="moved, removed or replaced"):
             accept(store, campaign.digest, sent, 0)
         path.with_name("moved").rename(path)
-        assert said(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
+        assert stated(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
 
 
 def test_a_full_disk_takes_nothing_in_and_loses_nothing(path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_full_disk_takes_nothing_in_and_loses_nothing(path: Path) -> None:
             accept(store, campaign.digest, sent, 0)
         store.rows("PRAGMA max_page_count = 1000000")
         store.check()
-        assert said(accept(store, campaign.digest, sent, 0)[0]) == ["before"] * 100 + ["now"] * 1900
+        assert stated(accept(store, campaign.digest, sent, 0)[0]) == ["before"] * 100 + ["now"] * 1900
 
 
 def test_a_damaged_file_is_refused_when_it_is_opened(path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_lost_connection_to_postgres_takes_nothing_in_and_comes_back(
             )
         with pytest.raises(CollectorError, match="cannot be used"):
             accept(store, campaign.digest, sent, 0)
-        assert said(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
+        assert stated(accept(store, campaign.digest, sent, 0)[0]) == ["now"] * len(sent)
         store.check()
 
 

@@ -34,7 +34,7 @@ def opened(**given: Any) -> prdp.Table:
     return prdp.open({"v": np.arange(1, 101)}, **declared)
 
 
-DOORS: dict[str, Callable[[Any], object]] = {
+READERS: dict[str, Callable[[Any], object]] = {
     "beta": lambda number: opened().sum("v", share="1/2", method=prdp.methods.Partition(number)),
     "q": lambda number: opened().quantile("v", number, share="1/2"),
     "shares": lambda number: opened().agg(
@@ -45,23 +45,23 @@ DOORS: dict[str, Callable[[Any], object]] = {
     "at_least": lambda number: prdp.Policy("1 / v", at_least=number),
     "at_most": lambda number: prdp.Policy("1 / v", at_most=number),
     "share": lambda number: opened().count(share=number),
-    "grain": lambda number: opened(grain={"v": number}),
+    "round_to": lambda number: opened(round_to={"v": number}),
     "bounds": lambda number: opened(bounds={"v": (0, number)}),
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("place", range(len(LONG)))
-def test_a_number_of_too_many_digits_is_refused_in_few_words(door: str, place: int) -> None:
+def test_a_number_of_too_many_digits_is_refused_in_few_words(reader: str, place: int) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        DOORS[door](LONG[place])
+        READERS[reader](LONG[place])
     assert len(str(refused.value)) < 400
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_what_is_no_number_and_cannot_be_shown_is_refused(door: str) -> None:
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_number_and_cannot_be_shown_is_refused(reader: str) -> None:
     with pytest.raises(InvalidRequest):
-        DOORS[door]([HUGE])
+        READERS[reader]([HUGE])
 
 
 @pytest.mark.parametrize("number", [10**350, -(10**350)])
@@ -76,24 +76,25 @@ def test_numbers_of_400_digits_are_read_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    "grain", [Fraction(10**18 + 1, 10**18), Fraction(10**18 - 1, 10**18 + 1), Fraction(10**99 + 1, 10**100)]
+    "round_to",
+    [Fraction(10**18 + 1, 10**18), Fraction(10**18 - 1, 10**18 + 1), Fraction(10**99 + 1, 10**100)],
 )
-def test_a_grain_is_a_fraction_of_numbers_of_at_most_18_digits(grain: Fraction) -> None:
+def test_a_rounding_step_is_a_fraction_of_numbers_of_at_most_18_digits(round_to: Fraction) -> None:
     with pytest.raises(InvalidRequest, match="whole numbers of at most 1e18"):
-        opened(grain={"v": grain})
+        opened(round_to={"v": round_to})
 
 
-@pytest.mark.parametrize("grain", ["0.01", "1/3", "1e-18", "1e18", Fraction(10**18 - 1, 10**18)])
-def test_grains_of_fewer_digits_are_kept(grain: Any) -> None:
-    assert opened(grain={"v": grain}).ledger.left == 1
+@pytest.mark.parametrize("round_to", ["0.01", "1/3", "1e-18", "1e18", Fraction(10**18 - 1, 10**18)])
+def test_rounding_steps_of_fewer_digits_are_kept(round_to: Any) -> None:
+    assert opened(round_to={"v": round_to}).ledger.remaining == 1
 
 
 FLOATS = {0.1: "1/10", 0.25: "1/4", 0.3: "3/10", 1e-3: "1/1000", 0.999999999999: "999999999999/1000000000000"}
 
 
-@pytest.mark.parametrize(("number", "said"), FLOATS.items())
-def test_a_float_of_few_decimals_is_what_it_prints_as(number: float, said: str) -> None:
-    assert exact(number, "x") == Fraction(said) == exact(np.float64(number), "x")
+@pytest.mark.parametrize(("number", "stated"), FLOATS.items())
+def test_a_float_of_few_decimals_is_what_it_prints_as(number: float, stated: str) -> None:
+    assert exact(number, "x") == Fraction(stated) == exact(np.float64(number), "x")
 
 
 NUMPY: list[Any] = [kind("0.25") for kind in (np.float16, np.float32, np.float64, np.longdouble)]
@@ -105,10 +106,10 @@ def test_a_quarter_is_a_quarter_in_every_precision(number: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(np.float32(0.1), "1/10"), (np.float16(0.1), "1/10"), (np.int8(3), "3")]
+    ("number", "stated"), [(np.float32(0.1), "1/10"), (np.float16(0.1), "1/10"), (np.int8(3), "3")]
 )
-def test_numpy_s_numbers_are_what_they_print_as_in_their_own_precision(number: Any, said: str) -> None:
-    assert exact(number, "x") == Fraction(said)
+def test_numpy_s_numbers_are_what_they_print_as_in_their_own_precision(number: Any, stated: str) -> None:
+    assert exact(number, "x") == Fraction(stated)
 
 
 PROPOSALS = {
@@ -136,14 +137,14 @@ def test_what_is_no_finite_number_is_refused(number: Any) -> None:
         exact(number, "x")
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_every_number_that_is_asked_for_may_be_a_short_float_and_no_long_one(door: str) -> None:
-    DOORS[door](0.5)
+@pytest.mark.parametrize("reader", READERS)
+def test_every_number_that_is_asked_for_may_be_a_short_float_and_no_long_one(reader: str) -> None:
+    READERS[reader](0.5)
     with pytest.raises(InvalidRequest, match=r"Write .*='1/3'"):
-        DOORS[door](1 / 3)
+        READERS[reader](1 / 3)
 
 
 def test_a_share_written_as_a_float_is_the_same_question() -> None:
     table, single = opened(), np.float32(0.1)
     assert table.count(share=0.1) == table.count(share="1/10") == table.count(share=single)  # type: ignore[arg-type]
-    assert table.ledger.left == Fraction(9, 10)
+    assert table.ledger.remaining == Fraction(9, 10)

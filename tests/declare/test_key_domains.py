@@ -15,7 +15,7 @@ from prdp.declare.groups import Calendar, first_moment
 from prdp.declare.key_domains import EPOCH, KeyClass, MomentRange, WholeNumbers, microseconds_of
 from prdp.declare.key_search import KeySearch, read_keys
 from prdp.declare.patterns import LARGEST_DOMAIN, TextClass
-from prdp.declare.text_model import COSTS, END, LETTERS, MOST_BITS, LikelyTexts, bits_of, likely_classes
+from prdp.declare.text_model import COSTS, END, LETTERS, MAX_BITS, LikelyTexts, bits_of, likely_classes
 from prdp.errors import InvalidRequest
 from prdp.schema import ColumnType, Kind
 
@@ -75,7 +75,7 @@ def test_a_text_is_in_one_class_of_likely_texts_at_most(text: str) -> None:
     holding = [keys for keys, _ in likely_classes() if keys.holds(key)]
     bits = bits_of(key)
     assert [keys.bits for keys in holding] == ([] if bits is None else [bits])
-    assert bits is None or bits <= MOST_BITS
+    assert bits is None or bits <= MAX_BITS
 
 
 @pytest.mark.parametrize("part", ["hour", "day", "week", "month", "quarter", "year"])
@@ -118,7 +118,7 @@ def test_domains_have_up_to_ten_to_the_three_hundred_keys() -> None:
 
 
 def test_weights_of_a_search_add_up_to_its_false_keys() -> None:
-    for columns, said in (
+    for columns, stated in (
         ("job", {}),
         ("job", {"alphabet": "abc", "longest": 9}),
         ("job", {"among": ["chef", "cook"], "pattern": "[a-z]{4}"}),
@@ -127,7 +127,7 @@ def test_weights_of_a_search_add_up_to_its_false_keys() -> None:
         ("day", {"between": ("2026-01-01", "2026-12-31")}),
     ):
         by = read_keys(columns, SCHEMA)
-        domain = KeySearch(false_keys="1/7", **said).domain(by, SCHEMA, {})
+        domain = KeySearch(false_keys="1/7", **stated).domain(by, SCHEMA, {})
         total = sum(keys.size * keys.weight for keys in domain.classes)
         assert Fraction(1, 8) < total <= Fraction(1, 7), columns
 

@@ -267,7 +267,7 @@ def test_more_groups_than_can_be_answered_are_refused_before_a_charge(ask: Any) 
     table = prdp.open({"x": np.ones(3), "i": np.arange(3)}, policy=prdp.Policy.constant(1))
     with pytest.raises(InvalidRequest, match="to 100,000"):
         ask(table)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def counts(values: str, by: Any, keys: object = None) -> list[int]:
 def test_a_number_lies_in_the_bin_that_exactly_contains_it(
     values: str, edges: list[Any], found: list[int], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the type, and whether bins are told apart as if they were few or as if they were many."""
+    """Whatever the type, and whether bins are distinguished as if they were few or as if they were many."""
     monkeypatch.setattr("prdp.engines.statements.groups._FEW", few)
     assert counts(values, prdp.bins("c", edges)) == found
 
@@ -386,7 +386,7 @@ def test_many_bins_are_no_deep_expression() -> None:
     assert statement(reading, table.schema, "prdp_records").sql.count("CASE") < 600
 
 
-def test_how_far_noise_strays_is_found_once_for_all_groups_that_have_the_same(
+def test_how_far_noise_error_bounds_is_found_once_for_all_groups_that_have_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = prdp.open({"i": np.arange(50)}, policy=prdp.Policy.constant(1))
@@ -434,7 +434,7 @@ def test_truth_values_may_be_written_as_options_and_files_have_them() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("query", [duckdb.sql("SELECT 'hidden' AS job"), pl.LazyFrame({"job": ["hidden"]})])
 def test_a_query_that_was_not_run_is_no_list_of_keys_and_shows_no_row(query: object) -> None:
-    schema = prdp.open({"job": np.array(["a"])}, policy="1", stand_in=True).schema
+    schema = prdp.open({"job": np.array(["a"])}, policy="1", synthetic=True).schema
     with pytest.raises(InvalidRequest, match="run it yourself") as refused:
         read_grouping(["job"], query, schema)
     assert "hidden" not in str(refused.value)

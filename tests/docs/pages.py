@@ -53,20 +53,20 @@ class Shown:
 
     Attributes:
         place: From which to which character of the page it stands.
-        said: What the page says.
+        stated: What the page says.
         printed: What was printed.
         fenced: Whether the page lacks the block that would show it.
     """
 
     place: tuple[int, int]
-    said: str
+    stated: str
     printed: str
     fenced: bool = False
 
     @property
     def matches(self) -> bool:
         """Whether that is what was printed, as far as the page says."""
-        lines = (".*".join(map(re.escape, re.split(r"\.{3,}", line))) for line in self.said.splitlines())
+        lines = (".*".join(map(re.escape, re.split(r"\.{3,}", line))) for line in self.stated.splitlines())
         pattern = "".join(r"(?:.*\n)*?" if line == ".*" else f"{line}\n" for line in lines)
         return re.fullmatch(pattern, self.printed) is not None
 

@@ -11,7 +11,7 @@ import pytest
 
 from prdp.collector.refusals import MESSAGES, STATUS
 from prdp.collector.server.connections import Patience
-from prdp.collector.wire import BATCH_TYPE, MOST_BATCH_BYTES, MOST_IN_BATCH, MOST_REPORT_BYTES, REPORT_TYPE
+from prdp.collector.wire import BATCH_TYPE, MAX_BATCH_BYTES, MAX_IN_BATCH, MAX_REPORT_BYTES, REPORT_TYPE
 from prdp.local import Client
 from tests.collector.running import POLICY, Server, begun, jobs_plan
 
@@ -43,7 +43,7 @@ def test_the_table_of_refusals_is_that_of_the_code() -> None:
 
 def test_the_limits_are_those_of_the_code() -> None:
     patience = Patience()
-    assert (MOST_REPORT_BYTES, MOST_BATCH_BYTES, MOST_IN_BATCH) == (128 << 10, 1 << 20, 1000)
+    assert (MAX_REPORT_BYTES, MAX_BATCH_BYTES, MAX_IN_BATCH) == (128 << 10, 1 << 20, 1000)
     assert (patience.head_seconds, patience.body_seconds) == (10, 20)
     assert (patience.connections, patience.per_address) == (1000, 250)
     for words in ("128 KiB", "1 MiB", "1,000 reports", "10 seconds, a body 20", "1,000 connections, 250 from",
@@ -60,7 +60,7 @@ def test_the_page_s_client_in_python_is_counted(tmp_path: Path, monkeypatch: pyt
         exec(compile(ast.parse(block), "collector.md", "exec"), names)  # noqa: S102
         names["answer"](server.url, known.tickets[0], POLICY, {"visits": 4, "job": "student"})
         assert server.ask("/v1/study").facts["rounds"][0]["reports"] == 1
-    assert Client("me.account", policy=POLICY).left == 1 / 2
+    assert Client("me.account", policy=POLICY).remaining == 1 / 2
 
 
 def test_the_page_s_lines_are_short_and_its_links_lead_somewhere() -> None:

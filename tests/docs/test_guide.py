@@ -10,15 +10,15 @@ from tests.docs.pages import FENCE, Shown, run, written
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = sorted(str(path.relative_to(DOCS)) for path in (DOCS / "guide").glob("*.md"))
-PAGES = [*GUIDE, "framework.md", "joins.md", "local.md", "owners.md", "questions.md"]
+PAGES = [*GUIDE, "framework.md", "joins.md", "local.md", "privacy_units.md", "questions.md"]
 NOT_RUN = {"text", "toml", "csv"}
 """What is shown or written to a file, and not run."""
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_s_examples_print_what_stands_below_them(page: str) -> None:
+def test_a_page_s_examples_print_what_is_below_them(page: str) -> None:
     for shown in run(DOCS / page):
-        assert shown.matches, f"the page says:\n{shown.said}\nwhat is printed:\n{shown.printed}"
+        assert shown.matches, f"the page says:\n{shown.stated}\nwhat is printed:\n{shown.printed}"
 
 
 @pytest.mark.parametrize("page", PAGES)

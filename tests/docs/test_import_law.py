@@ -90,7 +90,7 @@ SEEDED = {
     *("local/simulation/simulation.py", "__init__.py"),
     *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
 }
-"""Marks what it makes as simulated; names the room for type checkers only; commands on stand-ins."""
+"""Marks what it makes as simulated; names the room for type checkers only; commands on synthetic tables."""
 
 
 @cache

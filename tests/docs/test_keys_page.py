@@ -33,5 +33,5 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def test_the_page_s_examples_print_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     found = shown(monkeypatch)
     assert len(found) == PAGE.read_text(encoding="utf-8").count("```python")
-    for printed, said in found:
-        assert printed == said
+    for printed, stated in found:
+        assert printed == stated

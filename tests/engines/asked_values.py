@@ -7,13 +7,13 @@ from fractions import Fraction
 
 from prdp.cells.measure import Measure
 from prdp.declare.groups import read_grouping
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.sql_engine import SqlEngine
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.parse import parse
-from prdp.plan.reads import CellRead, KeyMassRead, OwnerRead
+from prdp.plan.reads import CellRead, KeyMassRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 
@@ -29,10 +29,10 @@ def counts(engine: SqlEngine, by: str, keys: list[object], where: str | None = N
     return [sum(cell.count for cell in summary.cells) for summary in engine.summarise(read)]
 
 
-def total(engine: SqlEngine, column: str, grain: Fraction, most: int) -> int:
-    """Return the sum of a column in grains."""
+def total(engine: SqlEngine, column: str, round_to: Fraction, most: int) -> int:
+    """Return the sum of a column in rounding steps."""
     policy = ONE.within(engine.schema, {})
-    read = CellRead(policy, policy.levels, {}, Measure(column, grain, -most, most), None, None)
+    read = CellRead(policy, policy.levels, {}, Measure(column, round_to, -most, most), None, None)
     (found,) = engine.summarise(read)
     return sum(cell.total for cell in found.cells)
 
@@ -51,7 +51,7 @@ def read_in_every_way(engine: SqlEngine, column: str, key: object) -> None:
     policy = ONE.within(engine.schema, {})
     by = read_grouping([column], [key], engine.schema).by
     engine.key_masses(KeyMassRead(policy, policy.levels, by, None, None))
-    engine.fold_owners(OwnerRead(policy, policy.levels, Owners(column), None, "sum", None, None))
+    engine.fold_units(UnitRead(policy, policy.levels, PrivacyUnit(column), None, "sum", None, None))
 
 
 NUMBERS = [

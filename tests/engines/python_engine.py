@@ -11,7 +11,7 @@ from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.key_contract import reference_masses
 from prdp.testing.reference import (
@@ -21,7 +21,7 @@ from prdp.testing.reference import (
     reference_summary,
     reference_tops,
 )
-from prdp.testing.unit_reference import reference_owners, reference_scaled
+from prdp.testing.unit_reference import reference_scaled, reference_units
 
 COLUMNS = {
     "eps": ColumnType(Kind.NUMBER, native="double"),
@@ -73,10 +73,10 @@ class PythonEngine:
         schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
         return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        return reference_owners(self._read(), reading)
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        return reference_units(self._read(), reading)
 
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         return reference_scaled(self._read(), reading, caps, count_rows=count_rows)
 
     def _read(self) -> Sequence[Mapping[str, Any]]:

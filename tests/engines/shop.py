@@ -43,7 +43,7 @@ def opened(tables: Mapping[str, object], database: object = None, **options: obj
 
 QUESTIONS: tuple[Callable[[Join], tuple[Any, Any]], ...] = (
     lambda join: (join.over("orders"), prdp.sum("price")),
-    lambda join: (join.over("orders", "towns").where("member"), prdp.count()),
+    lambda join: (join.over("orders", "towns").filter("member"), prdp.count()),
     lambda join: (
         join.over("orders", "towns").group_by("country", keys=["de", "fr", "it"]),
         prdp.sum("price"),
@@ -54,13 +54,13 @@ QUESTIONS: tuple[Callable[[Join], tuple[Any, Any]], ...] = (
 
 def answers_as_duckdb_does(tables: Mapping[str, object], database: object = None) -> None:
     """Ask tables the same as DuckDB, with the same noise."""
-    joins = [opened(TABLES, stand_in=True), opened(tables, database, stand_in=True)]
+    joins = [opened(TABLES, synthetic=True), opened(tables, database, synthetic=True)]
     for ask in QUESTIONS:
         first, second = (simulate(*ask(join), share="1/4", runs=2, seed=5) for join in joins)
-        assert _said(first) == _said(second)
+        assert _stated(first) == _stated(second)
 
 
-def _said(answers: object) -> str:
+def _stated(answers: object) -> str:
     """Return answers as they are shown, but for whom a policy leaves out, which a source's types decide."""
     return re.sub(r"leaves out [^;\n]*(?:; |\n)?", "", repr(answers))
 

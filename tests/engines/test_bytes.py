@@ -29,14 +29,14 @@ def asked(table: Any, query: Query, grouping: Any = None) -> tuple[Any, ...]:
     return raw_cells(table, table.planner.plan([query], "1/4", grouping))
 
 
-def test_such_ids_are_owners_too(file: str) -> None:
-    (cells,) = asked(prdp.open(file, protect="t", policy=ONE, stand_in=True), Count())
+def test_such_ids_are_units_too(file: str) -> None:
+    (cells,) = asked(prdp.open(file, privacy_unit="t", policy=ONE, synthetic=True), Count())
     assert cells.rows.records == len(set(ODD) - {None})
 
 
 def test_a_filter_and_a_group_know_what_is_the_same_text(file: str) -> None:
-    table = prdp.open(file, policy=ONE, bounds={"v": (0, 100)}, stand_in=True)
-    (kept,) = asked(table.where("t = 'x' OR t = 'y'"), Sum("v"))
+    table = prdp.open(file, policy=ONE, bounds={"v": (0, 100)}, synthetic=True)
+    (kept,) = asked(table.filter("t = 'x' OR t = 'y'"), Sum("v"))
     assert kept.clipped_total(100) == 0 + 2 + 6
     groups = table.group_by("CASE WHEN v >= 0 THEN t ELSE 'x' END", keys=["x", "y"])
     assert [cells.clipped_total(100) for cells in asked(table, Sum("v"), groups.grouping)] == [6, 2]

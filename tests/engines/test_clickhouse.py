@@ -78,6 +78,6 @@ def test_many_bins_are_searched(chdb: Any, column: str) -> None:
     name = f"prdp_bins_{column}"
     chdb.query(f"CREATE TABLE {name} (x Float64, v Nullable(Int64)) ENGINE = MergeTree ORDER BY tuple()")
     chdb.query(f"INSERT INTO {name} SELECT number / 7, number FROM numbers(1000)")
-    table = prdp.open(chdb, policy="1", table=name, engine="clickhouse", name="t", stand_in=True)
+    table = prdp.open(chdb, policy="1", table=name, engine="clickhouse", name="t", synthetic=True)
     answers = table.group_by(prdp.bins(column, list(range(0, 1400, 2)))).count(share=1)
     assert sum(float(answer) for (answer,) in answers.releases) > 500

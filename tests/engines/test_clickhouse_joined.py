@@ -77,7 +77,7 @@ def test_every_pair_of_whole_types_is_joined(chdb: Session) -> None:
             key="k",
             references={"orders.k": "people.k"},
             policy=prdp.Policy.constant(10**9),
-            stand_in=True,
+            synthetic=True,
         )
         assert join.over("orders").count(share=1).value == pytest.approx(100, abs=0.01), (one, other)
 

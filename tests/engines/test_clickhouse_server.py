@@ -123,7 +123,7 @@ def opened(server: Server, table: str = "accounts", **options: object) -> prdp.T
 
 
 def test_a_server_s_table_is_read(server: Server) -> None:
-    table = opened(server, stand_in=True, policy=prdp.Policy.constant(10**9))
+    table = opened(server, synthetic=True, policy=prdp.Policy.constant(10**9))
     assert table.name == "accounts"
     assert table.count(share="1/4").value == 1000
     by_job = table.group_by("job", keys=["chef", "nobody", "clerk"]).count(share="1/4")
@@ -136,7 +136,7 @@ def test_a_client_of_one_s_own_is_taken(server: Server) -> None:
     client = clickhouse_connect.get_client(
         host="127.0.0.1", port=server.port, username=USER, password=PASSWORD, database="default"
     )
-    table = prdp.open(client, table="bank.accounts", policy=prdp.Policy.constant(10**9), stand_in=True)
+    table = prdp.open(client, table="bank.accounts", policy=prdp.Policy.constant(10**9), synthetic=True)
     assert table.count(share="1/4").value == 1000
 
 
@@ -159,11 +159,11 @@ def test_tables_of_a_server_are_joined_by_its_address_or_a_client(server: Server
             references={"orders.buyer": "people.id"},
             policy=prdp.Policy.constant(10**9),
             bounds={"price": (0, 10)},
-            stand_in=True,
+            synthetic=True,
         )
         over = join.over("orders")
         assert over.count(share="1/4").value == pytest.approx(1000, abs=0.01)
-        assert over.where("town = 'u'").sum("price", share="1/4").value == pytest.approx(3500, abs=0.01)
+        assert over.filter("town = 'u'").sum("price", share="1/4").value == pytest.approx(3500, abs=0.01)
         _holds_no_secret(repr(join), PASSWORD)
 
 
@@ -238,7 +238,7 @@ def test_a_server_that_is_killed_in_the_middle_is_a_fixed_failure_and_the_charge
     _kept(table, failed.value)
     with pytest.raises(InvalidRequest):  # it is gone: nothing more is charged
         table.sum("v", share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 @pytest.mark.meets("cut")
@@ -260,7 +260,7 @@ def test_an_answer_that_is_cut_off_is_a_fixed_failure_and_the_charge_is_kept(ser
     table._engine.database.server.run = original  # type: ignore[attr-defined]
     _kept(table, failed.value)
     table.count(share="1/4")  # taken up without a second charge
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -283,21 +283,21 @@ def test_a_server_without_room_is_a_fixed_failure_and_the_charge_is_kept(
         "ENGINE = MergeTree ORDER BY tuple()"
     )
     server.run("INSERT INTO many SELECT 1, number, toString(number) FROM numbers(300000)")
-    table = opened(server, "many", protect="job")
+    table = opened(server, "many", privacy_unit="job")
     (server.folder / "profile").write_text(profile)
     with pytest.raises(EngineFailure) as failed:
         table.sum("v", share="1/4")
     (server.folder / "profile").unlink()
     _kept(table, failed.value)
     table.sum("v", share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 def _kept(table: prdp.Table, failure: EngineFailure) -> None:
     assert str(failure) == str(EngineFailure())
     assert failure.__cause__ is None
     assert failure.__context__ is None
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 def test_ctrl_c_stops_the_statement_on_the_server(server: Server) -> None:
@@ -317,7 +317,7 @@ def test_ctrl_c_stops_the_statement_on_the_server(server: Server) -> None:
     while client.command(running) != 0 and time.monotonic() < end:
         time.sleep(0.05)
     assert client.command(running) == 0
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_ctrl_c_stops_the_statement_on_the_server(server: Server) -> None:
 )  # fmt: skip
 def test_what_an_administrator_has_set_does_not_change_answers(server: Server, profile: str) -> None:
     (server.folder / "profile").write_text(profile)
-    table = opened(server, stand_in=True, policy=prdp.Policy.constant(10**9))
+    table = opened(server, synthetic=True, policy=prdp.Policy.constant(10**9))
     by_job = table.group_by("job", keys=["chef", "nobody", "clerk"]).count(share="1/4")
     assert [release.value for _, (release,) in by_job] == [500, 0, 500]
 
@@ -382,7 +382,7 @@ def test_no_other_source_waits_for_a_server_that_has_died(tmp_path: Path, kept: 
             numbers = tmp_path / f"{number}.csv"
             numbers.write_text("v\n1\n", encoding="utf-8")
             prdp.open(str(numbers), policy="1", types={"v": "BIGINT"}, ledger=tmp_path / f"{number}.ledger")
-        assert table.left == 1
+        assert table.remaining == 1
     finally:
         dead.close()
     assert len(dead.taken) == 0

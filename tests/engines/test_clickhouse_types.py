@@ -44,7 +44,7 @@ def opened(session: Session, columns: str, *rows: str) -> SqlEngine:
     return open_source(session, None, table=name)
 
 
-def test_every_type_is_read_as_what_it_is_or_said_to_be_none(chdb: Session) -> None:
+def test_every_type_is_read_as_what_it_is_or_stated_to_be_none(chdb: Session) -> None:
     columns = {
         "a": ("Int8", "TINYINT"),
         "b": ("Nullable(Int16)", "SMALLINT"),
@@ -82,12 +82,12 @@ def test_every_type_is_read_as_what_it_is_or_said_to_be_none(chdb: Session) -> N
     }
     unread = [name for name, kind in engine.schema.items() if kind.kind is Kind.OTHER]
     assert unread == ["y", "z", "za", "zb", "zc"]
-    table = prdp.open(engine=engine, policy="1", stand_in=True)
+    table = prdp.open(engine=engine, policy="1", synthetic=True)
     with pytest.raises(InvalidRequest, match="za"):
         table.sum("za", share=1)
 
 
-def test_texts_are_told_apart_by_their_bytes(chdb: Session) -> None:
+def test_texts_are_distinguished_by_their_bytes(chdb: Session) -> None:
     rows = ["'clerk'", "'Clerk'", "'CLERK'", "'clérk'", "'cle\u0301rk'", "' clerk'", "NULL", "unhex('ff63')"]
     for kind in ("Nullable(String)", "LowCardinality(Nullable(String))"):
         engine = opened(chdb, f"job {kind}", *rows)

@@ -1,4 +1,4 @@
-"""Texts are told apart by code point, whatever collation a column of DuckDB has."""
+"""Texts are distinguished by code point, whatever collation a column of DuckDB has."""
 
 from __future__ import annotations
 

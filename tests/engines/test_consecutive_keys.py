@@ -37,7 +37,7 @@ def records(kind: str, folder: Path) -> str:
 def totals(source: str, keys: Sequence[int], *, other: bool) -> dict[int | None, int]:
     """Return what the values of each group add up to, as they are read; that of all others is at None."""
     table = prdp.open(
-        source, table="records", policy=prdp.Policy.constant(1), bounds={"v": (0, 1000)}, stand_in=True
+        source, table="records", policy=prdp.Policy.constant(1), bounds={"v": (0, 1000)}, synthetic=True
     )
     plan = table.group_by("k", keys=keys, other=other).plan(prdp.sum("v"), share=1)
     (read,) = plan.reads.values()

@@ -390,7 +390,7 @@ def test_tables_of_one_connection_are_never_taken_for_each_other() -> None:
         ("('infinity'::TIMESTAMP_S), ('2025-05-05')", "c", ["2025-05-05"], [1]),
     ],
 )  # fmt: skip
-def test_keys_of_every_type_are_told_apart_and_none_makes_the_statement_fail(
+def test_keys_of_every_type_are_distinguished_and_none_makes_the_statement_fail(
     values: str, by: str, keys: list[Any], counts: list[int]
 ) -> None:
     connection = duckdb.connect()

@@ -100,7 +100,9 @@ CARELESS = {
 
 
 @pytest.mark.parametrize("text", CARELESS)
-def test_careless_sql_is_told_apart_from_the_reference(engine: duckdb.DuckDBPyConnection, text: str) -> None:
+def test_careless_sql_is_distinguished_from_the_reference(
+    engine: duckdb.DuckDBPyConnection, text: str
+) -> None:
     node = check(parse(text), SCHEMA, Kind.NUMBER, text)
     expected = [evaluate(node, record) for record in RECORDS]
     careful = [row[0] for row in answers(engine, to_sql(node, SCHEMA))]

@@ -147,10 +147,10 @@ def test_a_type_that_cannot_be_read_is_refused_with_the_types_and_no_value(
 class _Telling:
     """A value that fails however it is looked at, and tells itself by failing."""
 
-    def _tell(self, *_: object) -> Any:
+    def _report(self, *_: object) -> Any:
         raise RuntimeError("SECRET")
 
-    __str__ = __repr__ = __float__ = __int__ = __bool__ = __len__ = __iter__ = _tell
+    __str__ = __repr__ = __float__ = __int__ = __bool__ = __len__ = __iter__ = _report
 
 
 def test_a_value_that_fails_however_it_is_looked_at_says_nothing() -> None:
@@ -222,7 +222,7 @@ def test_a_time_that_no_question_reads_fails_no_count(first: pyarrow.DataType) -
     frame = pyarrow.table({"seen": FARTHEST.view(first), "prdp_rows": [1, 2]})
     sources = [frame] if first.unit == "s" else [frame, pl.DataFrame(frame)]
     for source in sources:
-        table = prdp.open(source, policy=prdp.Policy.constant(1), name="frame", stand_in=True)
+        table = prdp.open(source, policy=prdp.Policy.constant(1), name="frame", synthetic=True)
         assert schema(source).keys() == {"seen", "prdp_rows"}
         assert abs(table.count(share=1).value - 2) < 60
         assert "prdp_rows_" not in str(source.schema)  # the caller's own is as it was

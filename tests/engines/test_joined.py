@@ -16,10 +16,10 @@ from prdp.cells.summary import Summary
 from prdp.cells.units import Caps
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.sql_engine import SqlEngine
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
-from prdp.testing.unit_reference import reference_owners, reference_scaled
+from prdp.testing.unit_reference import reference_scaled, reference_units
 
 ARROW = {"VARCHAR": pyarrow.string(), "DOUBLE": pyarrow.float64(), "BIGINT": pyarrow.int64()}
 
@@ -78,10 +78,10 @@ class PythonTables:
         values = [row[column] for row in self.tables[table] if row[column] is not None]
         return len(values) > len(set(values))
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        return reference_owners(self.tables, reading)
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        return reference_units(self.tables, reading)
 
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         return reference_scaled(self.tables, reading, caps, count_rows=count_rows)
 
 
@@ -112,7 +112,7 @@ def rows_doubled(tables: Tables) -> Tables:
 
 
 def invalid_skipped(tables: Tables) -> Tables:
-    """Leave own rows without a budget out, and not their owners."""
+    """Leave own rows without a budget out, and not their units."""
     return {**tables, "people": [row for row in tables["people"] if (row["eps"] or 0) >= 0.1]}
 
 
@@ -135,7 +135,7 @@ def dangling_kept(tables: Tables) -> Tables:
 
 
 def first_own_row(tables: Tables) -> Tables:
-    """Take an owner's columns from its first own row, though others differ."""
+    """Take a unit's columns from its first own row, though others differ."""
     first: dict[Any, Mapping[str, Any]] = {}
     for row in tables["people"]:
         first.setdefault(row["name"], row)
@@ -155,30 +155,30 @@ def with_tables(change: Change) -> type[PythonTables]:
 class FiltersBeforeLevels(PythonTables):
     """Takes budgets from the own rows that pass a filter on their columns alone."""
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
         from prdp.expressions.evaluate import evaluate  # noqa: PLC0415
         from prdp.expressions.nodes import columns  # noqa: PLC0415
 
         people = self.tables["people"]
         if reading.where is not None and columns(reading.where) <= COLUMNS["people"].keys():
             people = [row for row in people if evaluate(reading.where, row) is True]
-        return reference_owners({**self.tables, "people": people}, reading)
+        return reference_units({**self.tables, "people": people}, reading)
 
 
 class ForgetsTheFilter(PythonTables):
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        return super().fold_owners(replace(reading, where=None))
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        return super().fold_units(replace(reading, where=None))
 
 
 class ForgetsToCut(PythonTables):
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         most = Caps((reading.folded.high << caps.bits,) * len(caps.by_level), caps.bits)
-        return super().scale_owners(reading, most, count_rows=count_rows)
+        return super().scale_units(reading, most, count_rows=count_rows)
 
 
-ALL = "test_results_are_folded_by_the_owner_that_they_belong_to"
-GROUPS = "test_an_owner_is_in_one_group_of_owners_at_most"
-SHARED = "test_what_owners_add_to_several_groups_is_scaled_down_together"
+ALL = "test_results_are_folded_by_the_unit_that_they_belong_to"
+GROUPS = "test_an_unit_is_in_one_group_of_units_at_most"
+SHARED = "test_what_units_add_to_several_groups_is_scaled_down_together"
 
 
 @pytest.mark.parametrize(

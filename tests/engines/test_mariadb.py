@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import prdp
 from prdp.cli.app import app
 from prdp.declare.key_search import read_keys
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.mariadb.checks_passed import note_pass
 from prdp.engines.statements.translate import form
 from prdp.errors import EngineFailure, InvalidRequest
@@ -212,10 +212,10 @@ def test_a_question_is_answered_and_its_ledger_knows_no_password(checked: str, t
 def test_what_mariadb_has_no_word_for_is_refused_before_it_is_charged(checked: str) -> None:
     table = prdp.open(checked, table=people(checked), policy="1", bounds={"pay": (0, 400)})
     with pytest.raises(InvalidRequest, match="MariaDB has no word for Lower"):
-        table.where("lower(job) = 'clerk'").count(share="1/4")
+        table.filter("lower(job) = 'clerk'").count(share="1/4")
     with pytest.raises(InvalidRequest, match="search in so many bins"):
         table.group_by(prdp.bins("pay", list(range(400)))).count(share="1/4")
-    assert table.left == 1
+    assert table.remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_mariadb_has_no_word_for_is_refused_before_it_is_charged(checked: s
         (("/bank", "/bank?init_command=DROP"), "no address of MariaDB"),
     ],
 )
-def test_what_cannot_be_reached_is_said_without_user_and_password(
+def test_what_cannot_be_reached_is_stated_without_user_and_password(
     checked: str, change: tuple[str, str], meant: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=meant) as refused:
@@ -237,7 +237,7 @@ def test_what_cannot_be_reached_is_said_without_user_and_password(
     assert refused.value.__cause__ is None
 
 
-def test_views_other_databases_and_missing_tables_are_told_apart(checked: str) -> None:
+def test_views_other_databases_and_missing_tables_are_distinguished(checked: str) -> None:
     name = people(checked)
     done(checked, f"CREATE VIEW {name}_v AS SELECT age FROM {name}")
     with pytest.raises(InvalidRequest, match="is a view"):
@@ -255,7 +255,7 @@ def test_a_table_that_keeps_its_history_is_read_as_it_is_now(checked: str) -> No
     done(checked, "DELETE FROM history WHERE age = 2")
     done(checked, "SET GLOBAL system_versioning_asof = '2020-01-01 00:00:00'")
     try:
-        table = prdp.open(checked, table="history", policy=prdp.Policy.constant(10**9), stand_in=True)
+        table = prdp.open(checked, table="history", policy=prdp.Policy.constant(10**9), synthetic=True)
         assert table.count(share=1).value == pytest.approx(2, abs=0.01)
     finally:
         done(checked, "SET GLOBAL system_versioning_asof = DEFAULT")
@@ -268,19 +268,19 @@ def test_a_server_s_limit_of_rows_decides_nothing(checked: str, limit: str) -> N
     done(checked, f"SET GLOBAL {limit}")
     try:
         policy = "CASE WHEN age < 45 THEN 1000000000 ELSE 2000000000 END"
-        table = prdp.open(checked, table=name, policy=policy, stand_in=True)
+        table = prdp.open(checked, table=name, policy=policy, synthetic=True)
         assert table.count(share=1).value == pytest.approx(100, abs=0.01)
     finally:
         done(checked, f"SET GLOBAL {limit.partition('=')[0]} = DEFAULT")
 
 
-def test_owners_whose_names_differ_after_many_characters_are_different(checked: str) -> None:
+def test_units_whose_names_differ_after_many_characters_are_different(checked: str) -> None:
     name = f"long{next(_NUMBERS)}"
     done(checked, f"CREATE TABLE {name} (job TEXT, v INT)")
     done(checked, f"INSERT INTO {name} SELECT CONCAT(REPEAT('a', 60000), seq % 3), 1 FROM seq_1_to_30")
     engine = engine_of(opened(checked), name)
     policy = prdp.Policy("1").within(engine.schema, {})
-    reading = KeyMassRead(policy, policy.levels, read_keys("job", engine.schema), None, Owners("job"))
+    reading = KeyMassRead(policy, policy.levels, read_keys("job", engine.schema), None, PrivacyUnit("job"))
     assert sorted(len(key[0]) for key, _ in rows_of_masses(engine.key_masses(reading))) == [60001] * 3
 
 

@@ -18,7 +18,7 @@ from prdp.plan.reads import CellRead, KeyRead, RowRead
 from prdp.schema import ColumnType, Kind
 from prdp.testing import simulate
 from prdp.testing.engine_contract import PERSONAL, EngineContract
-from prdp.testing.engine_records import OWNERS, record_of
+from prdp.testing.engine_records import UNITS, record_of
 from tests.engines.python_engine import COLUMNS, PythonEngine
 
 Records = Sequence[Mapping[str, Any]]
@@ -126,7 +126,7 @@ ROWS = "test_rows_are_handed_out_with_their_levels_and_no_others"
         (HandsOutOneLevelMore, ROWS),
         (HandsOutFilteredRows, ROWS),
         (HandsOutOneColumnMore, ROWS),
-        (StopsAtTheFirstRecord, "test_each_value_stands_at_the_highest_level_of_its_records"),
+        (StopsAtTheFirstRecord, "test_each_value_is_at_the_highest_level_of_its_records"),
         (CountsByOrder, "test_nothing_depends_on_the_order_of_the_rows"),
         (Silent, GONE),
         (Talkative, GONE),
@@ -144,31 +144,31 @@ OF_OWNERS = [prdp.count(), prdp.sum("v"), prdp.mean("v"), prdp.max("v")]
 ASKED = [*OF_OWNERS, prdp.quantile("v", "1/2"), prdp.count_distinct("v"), prdp.variance("v")]
 
 
-def both_ways(protect: str | None) -> tuple[prdp.Table, prdp.Table]:
+def both_ways(privacy_unit: str | None) -> tuple[prdp.Table, prdp.Table]:
     """Return the same records, read by an engine of one's own and from a frame."""
-    options: dict[str, Any] = {"policy": PERSONAL, "bounds": {"v": (0, 1000)}, "protect": protect}
+    options: dict[str, Any] = {"policy": PERSONAL, "bounds": {"v": (0, 1000)}, "privacy_unit": privacy_unit}
     frame = pyarrow.Table.from_pylist(RECORDS)
-    own = prdp.open(engine=PythonEngine(RECORDS), stand_in=True, **options)
-    return own, prdp.open(frame, stand_in=True, **options)
+    own = prdp.open(engine=PythonEngine(RECORDS), synthetic=True, **options)
+    return own, prdp.open(frame, synthetic=True, **options)
 
 
 @pytest.mark.parametrize(
-    ("query", "protect"),
+    ("query", "privacy_unit"),
     [*((query, None) for query in ASKED), *((query, "job") for query in OF_OWNERS)],
     ids=str,
 )
 def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_with_the_same_records(
-    query: Query, protect: str | None
+    query: Query, privacy_unit: str | None
 ) -> None:
-    found, expected = (simulate(table, query, runs=3, seed=5) for table in both_ways(protect))
+    found, expected = (simulate(table, query, runs=3, seed=5) for table in both_ways(privacy_unit))
     assert [answer.value for answer in found] == [answer.value for answer in expected]
 
 
-@pytest.mark.parametrize("protect", [None, "v"])
-def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_in_groups_too(protect: str | None) -> None:
+@pytest.mark.parametrize("privacy_unit", [None, "v"])
+def test_an_engine_of_one_s_own_gives_the_answers_of_a_source_in_groups_too(privacy_unit: str | None) -> None:
     found, expected = (
         simulate(table.group_by("job", keys=["clerk", "nobody"]), prdp.sum("v"), runs=3, seed=5)
-        for table in both_ways(protect)
+        for table in both_ways(privacy_unit)
     )
     assert found == expected
 
@@ -179,7 +179,7 @@ def test_a_table_of_an_engine_is_called_a_table() -> None:
 
 def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> None:
     table = prdp.open(engine=PythonEngine(RECORDS), policy=prdp.Policy.constant(1))
-    seen = table.where("v < 500").run(
+    seen = table.filter("v < 500").run(
         lambda rows, epsilon, beta: sorted(rows.column("v").to_pylist()), columns=["v"], share="1/10"
     )
     assert seen.value == sorted(record["v"] for record in RECORDS if record["v"] < 500)
@@ -212,6 +212,6 @@ def test_a_frame_that_is_given_as_an_engine_is_refused_without_a_word_of_its_rec
 
 
 def test_keys_are_taken_as_public_where_an_engine_s_origin_is_unknown() -> None:
-    engine: Engine = PythonEngine(OWNERS)
+    engine: Engine = PythonEngine(UNITS)
     groups = prdp.open(engine=engine, policy=PERSONAL).group_by("job", keys=["clerk", "nobody"])
     assert groups.count(share="1/10").keys == (("clerk",), ("nobody",))

@@ -94,7 +94,7 @@ def lazy() -> pl.LazyFrame:
         lazy().with_columns(pl.col("a").cast(pl.Float64, strict=False).alias("q.sum(")),
     ],
 )
-def test_a_frame_with_filters_and_columns_of_one_row_each_is_read(taken: pl.LazyFrame) -> None:
+def test_a_frame_with_filters_and_columns_of_one_row_per_unit_is_read(taken: pl.LazyFrame) -> None:
     assert open_source(taken, None).schema
 
 
@@ -222,7 +222,7 @@ def test_lazy_frames_are_joined_by_polars() -> None:
         references={"orders.buyer": "people.id"},
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10**6),
         bounds={"price": (0, 10)},
-        stand_in=True,
+        synthetic=True,
     )
     assert shop._engine.name == "polars"
     assert shop.over("orders").sum("price", share=1).value is not None
@@ -244,8 +244,8 @@ def test_a_moment_at_the_ends_of_its_unit_changes_nothing_about_others(unit: Any
     second = pl.Series([86_400 * steps] * 9).cast(pl.Datetime(unit, zone))
     ends = pl.Series([2**63 - 1, -(2**63) + 1]).cast(pl.Datetime(unit, zone))
     for moments in (second, second.append(ends)):
-        table = prdp.open(pl.LazyFrame({"day": moments}), policy="1", name="t", stand_in=True)
-        answer = table.where("day < DATE '1970-01-03' AND day > DATE '1970-01-01'").count(share=1)
+        table = prdp.open(pl.LazyFrame({"day": moments}), policy="1", name="t", synthetic=True)
+        answer = table.filter("day < DATE '1970-01-03' AND day > DATE '1970-01-01'").count(share=1)
         assert abs(float(answer) - 9) < 40
     assert open_source(pl.LazyFrame({"d": pl.Series([2**31 - 1, 0]).cast(pl.Date)}), None).rows_of(
         'SELECT count(TRY_CAST("d" AS TIMESTAMP)) AS n FROM prdp_records'

@@ -117,7 +117,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_pass(own_server: PostgresSer
 def test_a_server_that_has_no_room_for_temporary_files(slow: str) -> None:
     database = "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET {}', current_database()); END$$"
     run(slow, database.format("temp_file_limit = 64"), database.format("work_mem = 64"))
-    table = opened(slow, protect="owner")
+    table = opened(slow, privacy_unit="owner")
     fails_and_is_taken_up_again(table, None, lambda: run(slow, database.format("temp_file_limit = -1")))
 
 

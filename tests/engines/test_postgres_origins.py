@@ -136,7 +136,7 @@ def test_a_partition_is_its_table_and_not_its_sister(bank: str) -> None:
         joined("people_low", "of_people", bank)
     with pytest.raises(InvalidRequest, match="have one source"):
         joined("people", "of_people_low", bank)
-    assert joined("people_low", "of_people_high", bank).ledger.left == 1
+    assert joined("people_low", "of_people_high", bank).ledger.remaining == 1
 
 
 def test_what_cannot_be_traced_is_public_by_declaration_and_the_ledger_says_so(
@@ -169,10 +169,10 @@ def test_public_keys_of_a_project_are_read_from_no_private_row(
             try:
                 verdicts.append("answered" if prdp.project().keys_of("people")["town"] else "")
             except InvalidRequest as refusal:
-                said = str(refusal)
-                one = "whose rows are private ones" in said
+                stated = str(refusal)
+                one = "whose rows are private ones" in stated
                 verdicts.append(
-                    "have one source" if one else "cannot be traced" if "traced" in said else said
+                    "have one source" if one else "cannot be traced" if "traced" in stated else stated
                 )
         found[form] = tuple(verdicts)
     assert_told_apart(found, HIDDEN)  # type: ignore[arg-type]
@@ -196,7 +196,7 @@ def test_the_private_table_of_one_entry_is_no_public_table_of_another(
             ):
                 prdp.project()["j"]
         else:
-            assert prdp.project()["j"].left == 1
+            assert prdp.project()["j"].remaining == 1
 
 
 def test_a_project_declares_a_public_table_that_cannot_be_traced(
@@ -213,4 +213,4 @@ def test_a_project_declares_a_public_table_that_cannot_be_traced(
     with pytest.raises(InvalidRequest, match=r"cannot be traced .*public_by_declaration"):
         prdp.project()["j"]
     (tmp_path / "prdp.toml").write_text(f"{text}public_by_declaration = true\n")
-    assert prdp.project()["j"].left == 1
+    assert prdp.project()["j"].remaining == 1

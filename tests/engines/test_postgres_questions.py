@@ -51,7 +51,7 @@ def opened(source: object, table: str | None = None, **options: object) -> Table
         source,
         table=table,
         bounds={"balance": (-5_000, 20_000), "rate": (0, 10)},
-        grain={"rate": "1/8"},
+        round_to={"rate": "1/8"},
         **options,  # type: ignore[arg-type]
     )
 
@@ -59,7 +59,7 @@ def opened(source: object, table: str | None = None, **options: object) -> Table
 QUESTIONS: list[Callable[[Table], tuple[object, object]]] = [
     lambda table: (table, prdp.count()),
     lambda table: (table, prdp.sum("balance")),
-    lambda table: (table.where("job LIKE 'c%' AND rate > 2"), prdp.sum("rate")),
+    lambda table: (table.filter("job LIKE 'c%' AND rate > 2"), prdp.sum("rate")),
     lambda table: (
         table.group_by("job", keys=["clerk", "chef", "cook"]),
         [prdp.count(), prdp.mean("balance")],
@@ -72,13 +72,13 @@ QUESTIONS: list[Callable[[Table], tuple[object, object]]] = [
 
 
 @pytest.mark.meets("equality")
-@pytest.mark.parametrize("protect", [None, "owner"])
-def test_seeded_answers_are_those_of_duckdb(accounts: str, protect: str | None) -> None:
+@pytest.mark.parametrize("privacy_unit", [None, "owner"])
+def test_seeded_answers_are_those_of_duckdb(accounts: str, privacy_unit: str | None) -> None:
     tables = [
-        opened(source, table, protect=protect, stand_in=True)
+        opened(source, table, privacy_unit=privacy_unit, synthetic=True)
         for source, table in ((ACCOUNTS, None), (accounts, "accounts"))
     ]
-    for question in QUESTIONS[: None if protect is None else 6]:
+    for question in QUESTIONS[: None if privacy_unit is None else 6]:
         first, second = (
             simulate(*question(table), share="1/2", runs=1, seed=11)  # type: ignore[call-overload]
             for table in tables
@@ -129,7 +129,7 @@ def test_a_table_is_named_as_it_is_written_or_as_postgres_reads_names(
 
 
 @pytest.mark.parametrize("name", ["rich", "kept"])
-def test_a_view_is_opened_on_the_owner_s_word_and_its_query_is_in_every_question(
+def test_a_view_is_opened_on_the_unit_s_word_and_its_query_is_in_every_question(
     accounts: str, name: str
 ) -> None:
     with pytest.raises(InvalidRequest, match="rows_are_records=True"):
@@ -188,13 +188,13 @@ _SECURE = ("ALTER TABLE t ENABLE ROW LEVEL SECURITY", "CREATE POLICY few ON t US
 def test_a_policy_that_appears_after_the_last_look_fails_whatever_the_rows(
     secured: tuple[str, str], monkeypatch: pytest.MonkeyPatch, values: tuple[int, ...]
 ) -> None:
-    owner, user = secured
+    unit, user = secured
     table = prdp.open(user, table="t", policy="1")
-    run(owner, "DELETE FROM t", *(f"INSERT INTO t VALUES ({value})" for value in values))
+    run(unit, "DELETE FROM t", *(f"INSERT INTO t VALUES ({value})" for value in values))
     plain = PostgresSession.run
 
     def then_run(session: PostgresSession, statement: str, *, filtered: bool) -> Any:
-        run(owner, *(one.format(2) for one in _SECURE))
+        run(unit, *(one.format(2) for one in _SECURE))
         return plain(session, statement, filtered=filtered)
 
     monkeypatch.setattr(PostgresSession, "run", then_run)
@@ -206,27 +206,27 @@ def test_a_policy_that_appears_after_the_last_look_fails_whatever_the_rows(
 def test_a_table_with_row_security_names_policies_and_role_in_every_question(
     secured: tuple[str, str],
 ) -> None:
-    owner, user = secured
-    run(owner, *(one.format(3) for one in _SECURE))
+    unit, user = secured
+    run(unit, *(one.format(3) for one in _SECURE))
     table = prdp.open(user, table="t", policy="1", rows_are_records=True)
     table.count(share="1/10")
-    told = repr(table.ledger.entries)
-    assert "seeing" in told
-    assert "balance < 3" in told
-    run(owner, "ALTER POLICY few ON t USING (balance < 2)")
+    reported = repr(table.ledger.entries)
+    assert "seeing" in reported
+    assert "balance < 3" in reported
+    run(unit, "ALTER POLICY few ON t USING (balance < 2)")
     with pytest.raises(InvalidRequest, match="is not what was opened"):
         table.count(share="1/5")
 
 
 def test_who_is_above_row_security_has_no_word_of_it_in_questions(secured: tuple[str, str]) -> None:
-    owner, _ = secured
-    run(owner, *(one.format(3) for one in _SECURE))
-    table = prdp.open(owner, table="t", policy="1")
+    unit, _ = secured
+    run(unit, *(one.format(3) for one in _SECURE))
+    table = prdp.open(unit, table="t", policy="1")
     table.count(share="1/10")
     assert "row security" not in repr(table.ledger.entries)
 
 
-def test_columns_that_cannot_be_read_are_said_to_be_so(new_database: NewDatabase) -> None:
+def test_columns_that_cannot_be_read_are_stated_to_be_so(new_database: NewDatabase) -> None:
     address = new_database()
     run(
         address,
@@ -235,7 +235,7 @@ def test_columns_that_cannot_be_read_are_said_to_be_so(new_database: NewDatabase
     table = prdp.open(address, table="t", policy="1")
     for column in ("note", "doubled"):
         with pytest.raises(InvalidRequest, match=column):
-            table.where(f"{column} > 1")
+            table.filter(f"{column} > 1")
 
 
 def test_a_database_of_another_encoding_is_refused(new_database: NewDatabase) -> None:
@@ -294,7 +294,7 @@ def test_all_statements_of_a_question_read_one_snapshot(
         table="t",
         policy=rich,
         bounds={"x": (0, 100)},
-        protect="id" if way == "groups of units" else None,
+        privacy_unit="id" if way == "groups of units" else None,
     )
     sent = _while_somebody_writes(address, monkeypatch)
     if way == "several queries":

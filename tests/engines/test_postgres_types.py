@@ -34,7 +34,7 @@ def opened(address: str, columns: str, rows: str, *, before: str = "SELECT 1") -
     return open_source(address, None, table="accounts")
 
 
-def test_every_type_is_read_as_what_it_is_or_said_to_be_none(new_database: NewDatabase) -> None:
+def test_every_type_is_read_as_what_it_is_or_stated_to_be_none(new_database: NewDatabase) -> None:
     columns = {
         "a": ("smallint", "SMALLINT"),
         "b": ("integer", "INTEGER"),
@@ -78,7 +78,7 @@ def test_every_type_is_read_as_what_it_is_or_said_to_be_none(new_database: NewDa
     assert [name for name, kind in engine.schema.items() if kind.kind is Kind.OTHER] == list("uvwx")
 
 
-def test_texts_are_told_apart_by_their_bytes_whatever_their_collation(new_database: NewDatabase) -> None:
+def test_texts_are_distinguished_by_their_bytes_whatever_their_collation(new_database: NewDatabase) -> None:
     """Under a collation in which capitals are small letters, where the server has such ones."""
     address = new_database()
     try:

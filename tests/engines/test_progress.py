@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import prdp
-from prdp.engines import progress as told
+from prdp.engines import progress as reported
 from tests.cli.running import finished, in_terminal
 from tests.engines.test_clickhouse_server import started
 
@@ -26,15 +26,15 @@ ROWS = 3_000_000
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("progress") / "people.parquet"
-    owner = f"range * 7919 % {ROWS // 3}"
-    duckdb.execute(f"COPY (SELECT {owner} AS id, range % 100 AS age FROM range({ROWS})) TO '{path}'")
+    unit = f"range * 7919 % {ROWS // 3}"
+    duckdb.execute(f"COPY (SELECT {unit} AS id, range % 100 AS age FROM range({ROWS})) TO '{path}'")
     return path
 
 
 def asked(path: Path) -> prdp.ReleaseTable:
     """Ask what takes an engine some time: rows of owners that are all over the file."""
     people = prdp.open(
-        path, policy="1 / (age + 1)", bounds={"age": (0, 99)}, protect="id", most_rows=9, stand_in=True
+        path, policy="1 / (age + 1)", bounds={"age": (0, 99)}, privacy_unit="id", max_rows=9, synthetic=True
     )
     return people.group_by("age", keys=range(100)).sum("age", share="1/10")
 
@@ -42,8 +42,8 @@ def asked(path: Path) -> prdp.ReleaseTable:
 def test_a_listener_hears_seconds_and_percents_that_rise_within_a_pass(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(told, "_EVERY", 0.001)
-    heard: list[told.Passing] = []
+    monkeypatch.setattr(reported, "_EVERY", 0.001)
+    heard: list[reported.Passing] = []
     with prdp.progress(heard.append):
         asked(file)
     assert heard
@@ -56,25 +56,25 @@ def test_a_listener_hears_seconds_and_percents_that_rise_within_a_pass(
 def test_a_short_pass_and_one_that_nobody_listens_to_say_nothing(
     file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(told, "_EVERY", 3600.0)
-    heard: list[told.Passing] = []
+    monkeypatch.setattr(reported, "_EVERY", 3600.0)
+    heard: list[reported.Passing] = []
     with prdp.progress(heard.append):
         asked(file)
-    monkeypatch.setattr(told, "_EVERY", 0.001)
+    monkeypatch.setattr(reported, "_EVERY", 0.001)
     asked(file)
     assert not heard
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_listener_that_fails_spoils_no_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "_EVERY", 0.001)
+    monkeypatch.setattr(reported, "_EVERY", 0.001)
 
-    def failing(_: told.Passing) -> None:
+    def failing(_: reported.Passing) -> None:
         raise RuntimeError("nobody should see this")
 
     with prdp.progress(failing):
         assert len(asked(file)) == 100
-    assert not told.listened_to()
+    assert not reported.listened_to()
 
 
 ON_A_TERMINAL = """
@@ -96,9 +96,9 @@ def test_on_a_terminal_a_question_says_how_far_it_is_and_into_a_pipe_nothing() -
     assert piped.stdout == piped.stderr == b""
 
 
-def heard_of(people: prdp.Table, monkeypatch: pytest.MonkeyPatch) -> list[told.Passing]:
-    monkeypatch.setattr(told, "_EVERY", 0.001)
-    heard: list[told.Passing] = []
+def heard_of(people: prdp.Table, monkeypatch: pytest.MonkeyPatch) -> list[reported.Passing]:
+    monkeypatch.setattr(reported, "_EVERY", 0.001)
+    heard: list[reported.Passing] = []
     with prdp.progress(heard.append):
         people.sum("age", share="1/10")
     return heard
@@ -158,11 +158,11 @@ def test_spark_says_how_many_of_its_tasks_are_done_and_goes_on_as_before(
 
 
 def test_a_watch_within_a_watch_tells_nobody_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "_EVERY", 0.01)
-    heard: list[told.Passing] = []
-    with prdp.progress(heard.append), told.watched():
+    monkeypatch.setattr(reported, "_EVERY", 0.01)
+    heard: list[reported.Passing] = []
+    with prdp.progress(heard.append), reported.watched():
         time.sleep(0.1)
-        with told.watched(lambda: 50.0):
+        with reported.watched(lambda: 50.0):
             time.sleep(0.3)
             threads = [one for one in threading.enumerate() if one.name.endswith("(_tell)")]
     assert len(threads) == 1

@@ -51,7 +51,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 def test_scans_with_filters_and_projections_are_read(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     relation = connection.sql(sql)
     (rows,) = connection.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0]
-    table = prdp.open(relation, policy=POLICY, stand_in=True)
+    table = prdp.open(relation, policy=POLICY, synthetic=True)
     assert abs(table.count(share=1).value - rows) < 60
 
 
@@ -179,7 +179,7 @@ def test_the_caller_s_settings_are_as_they_were(connection: duckdb.DuckDBPyConne
     assert connection.execute(setting).fetchall() == [("in_clause",)]
     connection.execute("DROP TABLE t CASCADE")
     with pytest.raises(InvalidRequest, match="cannot be read any more"):
-        table.where("v > 1").count(share="1/4")
+        table.filter("v > 1").count(share="1/4")
     assert connection.execute(setting).fetchall() == [("in_clause",)]
 
 
@@ -216,7 +216,7 @@ def test_opening_a_relation_reads_no_record_even_where_reading_one_fails(sql: st
     connection.execute("CREATE TABLE u AS SELECT 1000 AS x, 'Anna' AS s")
     table = prdp.open(connection.sql(sql), policy=POLICY)
     with pytest.raises(EngineFailure) as caught:
-        table.where("v > 0" if "AS v" in sql else "x > 0").count(share="1/2")
+        table.filter("v > 0" if "AS v" in sql else "x > 0").count(share="1/2")
     assert "Anna" not in str(caught.value)
 
 

@@ -20,7 +20,7 @@ from prdp.expressions.check import checked_kind
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.expressions.texts import MOST_BYTES, SPACES
+from prdp.expressions.texts import MAX_BYTES, SPACES
 from prdp.schema import ColumnType, Kind
 from prdp.testing.row_contract import ROW_EXPRESSIONS, ROW_RECORDS
 
@@ -230,7 +230,7 @@ CARELESS = {
 
 
 @pytest.mark.parametrize("text", CARELESS)
-def test_careless_sql_is_told_apart_from_the_reference(text: str) -> None:
+def test_careless_sql_is_distinguished_from_the_reference(text: str) -> None:
     connection = duckdb.connect(config={"threads": 1})
     columns = ", ".join(f"{quoted(name)} {column.native}" for name, column in SCHEMA.items())
     connection.execute(f"CREATE TABLE t (place INTEGER, {columns})")
@@ -340,7 +340,7 @@ FAR = [
 @pytest.mark.parametrize("native", ["TIMESTAMP", "DATE", "TIMESTAMP WITH TIME ZONE"])
 def test_no_moment_makes_a_function_fail_and_far_ones_are_unknown_to_it(native: str) -> None:
     schema = SCHEMA | {"day": ColumnType(Kind.MOMENT, native=native)}
-    told = ("year", "month", "day +", "day -", "date_trunc", "extract", "CAST(day AS VARCHAR)")
+    reported = ("year", "month", "day +", "day -", "date_trunc", "extract", "CAST(day AS VARCHAR)")
     with duckdb.connect(config={"threads": 1}) as connection:
         rows = ", ".join(f"({far})" for far in FAR)
         others = "CAST(NULL AS DATE) AS born, 1e0 AS x, 'a' AS job"
@@ -354,7 +354,7 @@ def test_no_moment_makes_a_function_fail_and_far_ones_are_unknown_to_it(native: 
             sql = to_sql(checked_kind(parse(text), schema, text)[0], schema)
             found = connection.execute(f"SELECT CAST({sql} AS VARCHAR) FROM t").fetchall()
             assert len(found) == len(FAR), text
-            if text.startswith(told):
+            if text.startswith(reported):
                 assert {row[0] for row in found} <= {None, "false"}, text
 
 
@@ -381,11 +381,11 @@ def test_a_time_with_a_zone_means_the_same_in_every_session(zone: str) -> None:
 def test_texts_that_are_put_together_stay_below_a_length() -> None:
     node = read("job || job")
     for length, known in (
-        (MOST_BYTES // 2, True),
-        (MOST_BYTES // 2 + 1, False),
-        (MOST_BYTES // 4 + 1, False),
+        (MAX_BYTES // 2, True),
+        (MAX_BYTES // 2 + 1, False),
+        (MAX_BYTES // 4 + 1, False),
     ):
-        text = ("é" if length < MOST_BYTES // 3 else "a") * length
+        text = ("é" if length < MAX_BYTES // 3 else "a") * length
         value = evaluate(node, {"job": text})
         (found,) = duckdb.execute(f"SELECT {to_sql(node, SCHEMA)} FROM (SELECT ? AS job)", [text]).fetchall()
         assert (value is not None) is known

@@ -31,8 +31,10 @@ from tests.engines import kept
 TABLE = pyarrow.table({"v": [1, 2, 3], "ok": [True, False, None]})
 
 
-def rows(source: Any, table: str | None = None, **said: Any) -> int:
-    ((found,),) = open_source(source, None, table=table, **said).rows_of("SELECT count(*) FROM prdp_records")
+def rows(source: Any, table: str | None = None, **stated: Any) -> int:
+    ((found,),) = open_source(source, None, table=table, **stated).rows_of(
+        "SELECT count(*) FROM prdp_records"
+    )
     return int(found)
 
 
@@ -194,8 +196,8 @@ def test_folders_types_in_a_data_set_are_declared_and_not_guessed(tmp_path: Path
         pyarrow.parquet.write_table(TABLE, tmp_path / f"year={year}" / "t.parquet")
     with pytest.raises(InvalidRequest, match="guessed the types of 'year'"):
         rows(pyarrow.dataset.dataset(tmp_path, partitioning="hive"))
-    said = pyarrow.dataset.partitioning(pyarrow.schema([("year", pyarrow.int32())]), flavor="hive")
-    engine = open_source(pyarrow.dataset.dataset(tmp_path, partitioning=said), None)
+    stated = pyarrow.dataset.partitioning(pyarrow.schema([("year", pyarrow.int32())]), flavor="hive")
+    engine = open_source(pyarrow.dataset.dataset(tmp_path, partitioning=stated), None)
     assert engine.rows_of("SELECT sum(year) FROM prdp_records") == [(3 * 2024 + 3 * 2025,)]
 
 

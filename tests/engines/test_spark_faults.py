@@ -166,8 +166,8 @@ def no_room(folder: Path) -> Iterator[None]:
     for manager in folder.glob("**/blockmgr-*"):
         for place in (manager / f"{number:02x}" for number in range(64)):
             if place.is_dir():
-                place.rename(aside := place.with_name(f"kept-{place.name}"))
-                stood_in.append((aside, place))
+                place.rename(excluded := place.with_name(f"kept-{place.name}"))
+                stood_in.append((excluded, place))
             place.touch()
     assert stood_in, "Spark keeps its temporary files elsewhere"
     yield
@@ -175,8 +175,8 @@ def no_room(folder: Path) -> Iterator[None]:
         for place in manager.iterdir():
             if place.is_file():
                 place.unlink()
-    for aside, place in stood_in:
-        aside.rename(place)
+    for excluded, place in stood_in:
+        excluded.rename(place)
 
 
 @pytest.mark.meets("no room")
@@ -224,4 +224,4 @@ def test_an_error_that_names_a_value_reaches_no_log(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = spark.range(3).selectExpr("CAST(concat('secret', id) AS INT) AS id")
-    fails(capfd, lambda: opened(rows, tmp_path / "a.ledger").where("id > 5").count(share="1/10"))
+    fails(capfd, lambda: opened(rows, tmp_path / "a.ledger").filter("id > 5").count(share="1/10"))

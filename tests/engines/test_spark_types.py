@@ -38,7 +38,7 @@ def opened(session: Any, **columns: Any) -> SqlEngine:
     return open_source(session.createDataFrame(pyarrow.table(columns)), None)
 
 
-def test_every_type_is_read_as_what_it_is_or_said_to_be_none(spark: Any) -> None:
+def test_every_type_is_read_as_what_it_is_or_stated_to_be_none(spark: Any) -> None:
     columns = {
         "a": ("TINYINT", "TINYINT"),
         "b": ("SMALLINT", "SMALLINT"),
@@ -70,12 +70,12 @@ def test_every_type_is_read_as_what_it_is_or_said_to_be_none(spark: Any) -> None
         name: native for name, (_, native) in columns.items()
     }
     assert [name for name, kind in engine.schema.items() if kind.kind is Kind.OTHER] == list("qrstu")
-    table = prdp.open(engine=engine, policy="1", stand_in=True)
+    table = prdp.open(engine=engine, policy="1", synthetic=True)
     with pytest.raises(InvalidRequest, match="'r'"):
         table.sum("r", share=1)
 
 
-def test_texts_are_told_apart_by_their_bytes_whatever_their_collation(spark: Any) -> None:
+def test_texts_are_distinguished_by_their_bytes_whatever_their_collation(spark: Any) -> None:
     jobs = ["clerk", "Clerk", "CLERK", "clérk", "cle\u0301rk", " clerk", None]
     frame = spark.createDataFrame(pyarrow.table({"job": jobs}))
     tells_clerks_apart(open_source(frame.selectExpr("job COLLATE UNICODE_CI AS job"), None))

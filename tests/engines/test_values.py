@@ -152,8 +152,8 @@ def test_a_sqlite_value_that_does_not_fit_is_null_and_types_say_what_fits(tmp_pa
         (None,),
     ]
     types = {"whole": "DOUBLE", "free": "VARCHAR"}
-    said = open_source(tmp_path / "t.sqlite", types, table="accounts")
-    assert said.rows_of("SELECT whole, free FROM prdp_records")[:2] == [(None, "3"), (1.25, "3")]
+    stated = open_source(tmp_path / "t.sqlite", types, table="accounts")
+    assert stated.rows_of("SELECT whole, free FROM prdp_records")[:2] == [(None, "3"), (1.25, "3")]
 
 
 def test_a_sqlite_text_that_is_no_utf8_is_read_with_a_mark(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def chance_of_more(
     summary: Summary,
     clip: Clip,
     bound_of: Callable[[Clipping], Fraction | None],
-    reach: Fraction,
+    tail_factor: Fraction,
 ) -> float:
     """Return how often the pull of records that do not reach too high passes a bound.
 
@@ -26,7 +26,7 @@ def chance_of_more(
         summary: The records' cells.
         clip: The mechanism, whose tunings are all one and the same.
         bound_of: The bound, from what is public about what was clipped.
-        reach: Up to how many times their cap records are taken to reach.
+        tail_factor: Up to how many times their cap records are taken to reach.
     """
     _, tuning = clip.finder.tunings[0]
     law: Any = clip.law(summary, Fraction(1)).laws[0]
@@ -35,7 +35,7 @@ def chance_of_more(
     for place, ball in enumerate(flip_probabilities(law.first)):
         bound = bound_of(replace(clip.clipping(summary, Fraction(1), 0, place), blind=False))
         assert bound is not None
-        allowed = reach * points.per_quantum(place)
+        allowed = tail_factor * points.per_quantum(place)
         within = [cell for cell in summary.cells if cell.key.high <= allowed * cell.key.quanta]
         lost = sum(cell.total - cell.clipped(points.cap(place, cell.key.quanta)) for cell in within)
         failures += float(ball.mid()) if lost > bound else 0.0

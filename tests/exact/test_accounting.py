@@ -28,7 +28,7 @@ ROWS: tuple[Row, ...] = tuple(
 TABLES = [rows for size in range(3) for rows in combinations(range(len(ROWS)), size)]
 HALF = Fraction(1, 2)
 ENDS = 8
-"""Answers from -8 to 8 are told apart; beyond they are one, which is post-processing."""
+"""Answers from -8 to 8 are distinguished; beyond they are one, which is post-processing."""
 
 FIRST = "week = 1"
 Chooser = Callable[[int], str]
@@ -49,7 +49,7 @@ def table_of(places: Rows) -> Table:
         "eps": pyarrow.array([row["eps"] for row in rows], pyarrow.float64()),
     }
     policy = prdp.Policy.column("eps", at_least="1/2", at_most=2)
-    return prdp.open(pyarrow.table(columns), policy=policy, stand_in=True, fixed=["week"])
+    return prdp.open(pyarrow.table(columns), policy=policy, synthetic=True, immutable=["week"])
 
 
 @cache
@@ -58,7 +58,7 @@ def law(rows: Rows, text: str, share: Fraction) -> dict[int, float]:
 
     Each row that the engine lets through adds its own budget, in halves; the noise hides one half.
     """
-    opened = table_of(rows).where(text)
+    opened = table_of(rows).filter(text)
     (cells,) = opened.planner.plan([prdp.count()], share).queries[0].read.find(opened._reader)
     total = sum(round(cell.key.quanta * cells.levels.quantum * 2) * cell.count for cell in cells.cells)
     ratio = math.exp(-float(share) / 2)
@@ -70,16 +70,16 @@ def law(rows: Rows, text: str, share: Fraction) -> dict[int, float]:
 
 @cache
 def region_of(text: str) -> str | None:
-    return table_of(()).where(text).planner.region()
+    return table_of(()).filter(text).planner.region()
 
 
-def asked(choose: Chooser, first: int, fixed: list[str], shares: tuple[Fraction, Fraction]) -> str | None:
+def asked(choose: Chooser, first: int, immutable: list[str], shares: tuple[Fraction, Fraction]) -> str | None:
     """Return the second filter if the account allows it after the first; None if it is refused."""
     ledger = MemoryLedger()
-    ledger.attach(Binding({"fixed": fixed}))
+    ledger.attach(Binding({"immutable": immutable}))
     for number, (text, share) in enumerate(zip((FIRST, choose(first)), shares, strict=True)):
         try:
-            charge = ledger.charge(str(number), share, notes=Notes(region_of(text) if fixed else None))
+            charge = ledger.charge(str(number), share, notes=Notes(region_of(text) if immutable else None))
         except BudgetExhausted:
             return None
         assert isinstance(charge, Charge)
@@ -87,12 +87,12 @@ def asked(choose: Chooser, first: int, fixed: list[str], shares: tuple[Fraction,
 
 
 def transcripts(
-    rows: Rows, choose: Chooser, fixed: list[str], shares: tuple[Fraction, Fraction]
+    rows: Rows, choose: Chooser, immutable: list[str], shares: tuple[Fraction, Fraction]
 ) -> dict[tuple[int, int | None], float]:
     """Return the probability of every pair of answers; None is a refusal."""
     found: dict[tuple[int, int | None], float] = {}
     for first, likely in law(rows, FIRST, shares[0]).items():
-        text = asked(choose, first, fixed, shares)
+        text = asked(choose, first, immutable, shares)
         if text is None:
             found[first, None] = likely
             continue
@@ -101,16 +101,16 @@ def transcripts(
     return found
 
 
-def worst_loss(choose: Chooser, fixed: list[str], shares: tuple[Fraction, Fraction]) -> float:
+def worst_loss(choose: Chooser, immutable: list[str], shares: tuple[Fraction, Fraction]) -> float:
     """Return the largest log-ratio of a transcript over a row's budget, over all neighbouring tables."""
     worst = 0.0
     for rows, place in product(TABLES, range(len(ROWS))):
         if place in rows:
             continue
-        without = transcripts(rows, choose, fixed, shares)
-        with_it = transcripts((*rows, place), choose, fixed, shares)
+        without = transcripts(rows, choose, immutable, shares)
+        with_it = transcripts((*rows, place), choose, immutable, shares)
         assert without.keys() == with_it.keys()  # a refusal depends on public texts alone
-        ratio = max(abs(math.log(with_it[told] / without[told])) for told in without)
+        ratio = max(abs(math.log(with_it[reported] / without[reported])) for reported in without)
         worst = max(worst, ratio / ROWS[place]["eps"])
     return worst
 
@@ -130,5 +130,5 @@ def test_two_questions_about_disjoint_rows_at_share_1_are_both_answered() -> Non
 
 
 def test_an_account_that_looks_at_the_first_question_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "asked", lambda choose, first, fixed, shares: choose(first))
+    monkeypatch.setitem(globals(), "asked", lambda choose, first, immutable, shares: choose(first))
     assert worst_loss(CHOOSERS[0], ["week"], (Fraction(1), Fraction(1))) > 1.9

@@ -1,4 +1,4 @@
-"""Two questions about a table that changes in between: every transcript, and what a row or an owner loses.
+"""Two questions about a table that changes in between: every transcript, and what a row or a unit loses.
 
 The second filter is chosen by the first answer. A record is a history: what it holds at either question.
 """
@@ -42,7 +42,7 @@ COLUMNS = {
 }
 POLICY = prdp.Policy.column("eps", at_least="1/2", at_most=2)
 ENDS = 8
-"""Answers from -8 to 8 are told apart; beyond they are one, which is post-processing."""
+"""Answers from -8 to 8 are distinguished; beyond they are one, which is post-processing."""
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 Shares = tuple[Fraction, Fraction]
@@ -62,39 +62,41 @@ class World:
     """How a table is opened, how it is read, and whom its questions are charged to.
 
     Attributes:
-        fixed: The columns that are declared never to change.
-        protect: Whether a record is an owner.
-        one_row_each: Whether owners with more than one row are left out.
+        immutable: The columns that are declared never to change.
+        privacy_unit: Whether a record is a unit.
+        one_row_per_unit: Whether units with more than one row are left out.
         before: What a wrong twin does to the rows, with the filter, before they are read.
         charged_as: The world whose regions are charged; a wrong twin's is another.
     """
 
-    fixed: tuple[str, ...] = ("week",)
-    protect: bool = False
-    one_row_each: bool = False
+    immutable: tuple[str, ...] = ("week",)
+    privacy_unit: bool = False
+    one_row_per_unit: bool = False
     before: Callable[[Held, str], Held] = field(default=lambda held, text: held)
     charged_as: World | None = None
 
     def opened(self, held: Held) -> Table:
-        options: dict[str, Any] = {"protect": "id"} if self.protect else {}
-        options |= {"one_row_each": True} if self.one_row_each else {}
-        return prdp.open(arrow_of(held), policy=POLICY, stand_in=True, fixed=list(self.fixed), **options)
+        options: dict[str, Any] = {"privacy_unit": "id"} if self.privacy_unit else {}
+        options |= {"one_row_per_unit": True} if self.one_row_per_unit else {}
+        return prdp.open(
+            arrow_of(held), policy=POLICY, synthetic=True, immutable=list(self.immutable), **options
+        )
 
     @cache  # noqa: B019  (worlds are few, and last as long as the tests)
     def total(self, held: Held, text: str) -> int:
         """Return the budgets of all records that the engine reads."""
-        return read_total(self.opened(self.before(held, text)).where(text))
+        return read_total(self.opened(self.before(held, text)).filter(text))
 
     @cache  # noqa: B019
     def allows(self, texts: tuple[str, str], shares: Shares) -> bool:
         """Say whether the account answers the second question after the first."""
         charged = self.charged_as or self
         ledger = MemoryLedger()
-        facts = {"fixed": list(charged.fixed), "protect": "id" if charged.protect else None}
-        ledger.attach(Binding(facts | ({"one_row_each": True} if charged.one_row_each else {})))
+        facts = {"immutable": list(charged.immutable), "privacy_unit": "id" if charged.privacy_unit else None}
+        ledger.attach(Binding(facts | ({"one_row_per_unit": True} if charged.one_row_per_unit else {})))
         try:
             for number, (text, share) in enumerate(zip(texts, shares, strict=True)):
-                region = charged.opened(()).where(text).planner.region()
+                region = charged.opened(()).filter(text).planner.region()
                 ledger.charge(str(number), share, notes=Notes(region))
         except BudgetExhausted:
             return False
@@ -169,7 +171,7 @@ def excess(
             without = transcripts(world, others, first, choose, shares)
             with_it = transcripts(world, (*others, history), first, choose, shares)
             assert without.keys() == with_it.keys()  # a refusal depends on public texts alone
-            ratio = max(abs(math.log(with_it[told] / without[told])) for told in without)
+            ratio = max(abs(math.log(with_it[reported] / without[reported])) for reported in without)
             worst = max(worst, ratio - promised(history))
     return worst
 
@@ -187,14 +189,14 @@ EDITED: list[History] = [
 ]
 """Rows whose week never changes."""
 
-OWNERS: list[History] = [
+UNITS: list[History] = [
     always((1, "open", 1.0)),
     (((1, "open", 2.0),), ((1, "open", 2.0), (2, "open", 0.5))),  # a row is appended, and its budget falls
     (((1, "open", 1.0), (2, "open", 1.0)), ((1, "open", 1.0), (2, "open", 1.0))),
     (((1, "open", 1.0), (2, "open", None)), ((1, "open", 1.0), (2, "open", None))),  # one row has no budget
     ((), ((None, "closed", 2.0),)),
 ]
-"""Owners whose one row, whenever they have one, is in the same week."""
+"""Units whose one row, whenever they have one, is in the same week."""
 
 by_chooser = pytest.mark.parametrize("choose", CHOOSERS, ids=["overlap", "nulls", "status"])
 by_shares = pytest.mark.parametrize("shares", SHARES, ids=str)
@@ -208,20 +210,20 @@ def test_a_row_that_is_edited_loses_no_more_than_its_largest_budget(choose: Choo
 
 @by_chooser
 @by_shares
-def test_an_owner_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
-    assert excess(World(protect=True), OWNERS, shares, choose) <= 1e-9
+def test_an_unit_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
+    assert excess(World(privacy_unit=True), UNITS, shares, choose) <= 1e-9
 
 
 @by_chooser
 @by_shares
-def test_an_owner_with_one_row_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
-    assert excess(World(protect=True, one_row_each=True), OWNERS, shares, choose) <= 1e-9
+def test_an_unit_with_one_row_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
+    assert excess(World(privacy_unit=True, one_row_per_unit=True), UNITS, shares, choose) <= 1e-9
 
 
-def test_what_is_asked_of_owners_with_one_row_is_narrowed_and_of_others_it_is_not() -> None:
+def test_what_is_asked_of_units_with_one_row_is_narrowed_and_of_others_it_is_not() -> None:
     apart = (FIRST, "week = 2")
-    assert World(protect=True, one_row_each=True).allows(apart, (ONE, ONE))
-    assert not World(protect=True).allows(apart, (ONE, ONE))
+    assert World(privacy_unit=True, one_row_per_unit=True).allows(apart, (ONE, ONE))
+    assert not World(privacy_unit=True).allows(apart, (ONE, ONE))
 
 
 # What broke in earlier designs, and must be seen to break.
@@ -235,17 +237,17 @@ def test_a_column_that_changes_and_is_declared_fixed_is_caught() -> None:
     """Open today, closed tomorrow: each at share 1, and a row that moves loses twice."""
     texts: dict[str, Any] = {"first": "status = 'open'", "choose": lambda answer: "status = 'closed'"}
     assert excess(World(), EDITED, (ONE, ONE), **texts) <= 1e-9
-    assert excess(World(fixed=("status",)), EDITED, (ONE, ONE), **texts) > 0.9
+    assert excess(World(immutable=("status",)), EDITED, (ONE, ONE), **texts) > 0.9
 
 
-def test_rows_of_owners_that_are_charged_as_records_are_caught() -> None:
+def test_rows_of_units_that_are_charged_as_records_are_caught() -> None:
     """(id 2, week 1) and (id 2, week 2) lie in both regions."""
-    twin = World(protect=True, charged_as=World())
-    assert excess(twin, OWNERS, (ONE, ONE), other_week) > 0.9
+    twin = World(privacy_unit=True, charged_as=World())
+    assert excess(twin, UNITS, (ONE, ONE), other_week) > 0.9
 
 
 def filtered_first(held: Held, text: str) -> Held:
-    schema = prdp.open(arrow_of(()), policy="1", stand_in=True).schema
+    schema = prdp.open(arrow_of(()), policy="1", synthetic=True).schema
     node = check(parse(text), schema, Kind.BOOLEAN, text)
 
     def holds(row: Row) -> bool:
@@ -262,38 +264,38 @@ def valid_first(held: Held, text: str) -> Held:
 def test_own_rows_that_are_counted_after_others_were_left_out_are_caught(
     before: Callable[[Held, str], Held],
 ) -> None:
-    right = World(protect=True, one_row_each=True)
-    assert excess(right, OWNERS, (ONE, ONE), other_week) <= 1e-9
-    assert excess(replace(right, before=before), OWNERS, (ONE, ONE), other_week) > 0.9
+    right = World(privacy_unit=True, one_row_per_unit=True)
+    assert excess(right, UNITS, (ONE, ONE), other_week) <= 1e-9
+    assert excess(replace(right, before=before), UNITS, (ONE, ONE), other_week) > 0.9
 
 
-def test_owners_whose_rows_are_not_counted_at_all_are_caught() -> None:
-    twin = World(protect=True, charged_as=World(protect=True, one_row_each=True))
-    assert excess(twin, OWNERS, (ONE, ONE), other_week) > 0.9
+def test_units_whose_rows_are_not_counted_at_all_are_caught() -> None:
+    twin = World(privacy_unit=True, charged_as=World(privacy_unit=True, one_row_per_unit=True))
+    assert excess(twin, UNITS, (ONE, ONE), other_week) > 0.9
 
 
 def test_snapshots_with_one_row_a_customer_pass_every_check_and_lose_every_time() -> None:
-    """A row that is replaced is declared never to be: no edition shows it, and the promise breaks."""
+    """A row that is replaced is declared never to be: no snapshot shows it, and the promise breaks."""
     snapshot: History = ((1, "open", 1.0),), ((2, "open", 1.0),)
-    world = World(protect=True, one_row_each=True)
+    world = World(privacy_unit=True, one_row_per_unit=True)
     assert world.allows((FIRST, "week = 2"), (ONE, ONE))
     assert excess(world, [snapshot], (ONE, ONE), other_week) > 0.9
-    as_it_is = replace(world, fixed=("id",))  # the week of a snapshot is no fixed column
+    as_it_is = replace(world, immutable=("id",))  # the week of a snapshot is no fixed column
     assert excess(as_it_is, [snapshot], (ONE, ONE), other_week) <= 1e-9
 
 
-def test_an_owner_loses_by_its_budgets_as_they_were_and_not_by_the_one_of_now() -> None:
+def test_an_unit_loses_by_its_budgets_as_they_were_and_not_by_the_one_of_now() -> None:
     def as_they_were(history: History) -> float:
         return sum(float(HALF) * budget_at(history, at) for at in (0, 1))
 
-    moving: list[History] = [OWNERS[0], OWNERS[1]]
+    moving: list[History] = [UNITS[0], UNITS[1]]
     asked: dict[str, Any] = {"first": FIRST, "choose": lambda answer: "week >= 1"}
-    world, shares = World(protect=True), (HALF, HALF)
+    world, shares = World(privacy_unit=True), (HALF, HALF)
     assert excess(world, moving, shares, **asked, promised=as_they_were) <= 1e-9
     assert excess(world, moving, shares, **asked, promised=lambda history: budget_at(history, 1)) > 0.7
 
 
-# A join: an owner's rows in other tables never narrow.
+# A join: a unit's rows in other tables never narrow.
 
 
 def shop(people: list[dict[str, Any]], orders: list[dict[str, Any]]) -> Join:
@@ -311,9 +313,9 @@ def shop(people: list[dict[str, Any]], orders: list[dict[str, Any]]) -> Join:
         key="pid",
         references={"orders.buyer": "people.pid"},
         policy="1",
-        fixed=["joined"],
-        one_row_each=True,
-        stand_in=True,
+        immutable=["joined"],
+        one_row_per_unit=True,
+        synthetic=True,
     ).over("orders")
 
 
@@ -322,21 +324,21 @@ def test_orders_of_one_customer_in_two_months_are_in_one_region() -> None:
     buyer = shop([{"pid": 7, "joined": 1}], [{"buyer": 7, "month": month} for month in (3, 4)])
     nobody = shop([], [])
 
-    def loss(fixed: tuple[str, ...]) -> float:
+    def loss(immutable: tuple[str, ...]) -> float:
         """Return what the customer loses of a budget of 1 by both questions at share 1, where they fit."""
         ledger = MemoryLedger()
-        ledger.attach(Binding({"fixed": list(fixed)}))
+        ledger.attach(Binding({"immutable": list(immutable)}))
         lost = 0.0
         for text in (march, april):
-            region = replace(nobody.where(text).planner, fixed=fixed).region()
+            region = replace(nobody.filter(text).planner, immutable=immutable).region()
             try:
                 ledger.charge(text, ONE, notes=Notes(region))
             except BudgetExhausted:
                 continue
-            likely = [noisy(read_total(join.where(text)), ONE) for join in (buyer, nobody)]
-            lost += max(abs(math.log(likely[0][told] / likely[1][told])) for told in likely[0])
+            likely = [noisy(read_total(join.filter(text)), ONE) for join in (buyer, nobody)]
+            lost += max(abs(math.log(likely[0][reported] / likely[1][reported])) for reported in likely[0])
         return lost
 
-    assert nobody._fixed == ("joined",)
+    assert nobody._immutable == ("joined",)
     assert loss(("joined",)) <= 1 + 1e-9
     assert loss(("joined", "month")) > 1.9

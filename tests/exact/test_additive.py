@@ -16,7 +16,7 @@ import prdp
 from prdp.cells.least_budgets import Least, least_budgets
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.duckdb.engine import open_source
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.additive import Additive
@@ -26,7 +26,7 @@ from prdp.plan.reads import CellRead
 from prdp.policy import Policy
 from prdp.testing.exact_loss import TOLERANCE, Record, largest_log_ratio
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact import owners_universe
+from tests.exact import units_universe
 from tests.exact.universe import (
     LEVELS,
     MEASURE,
@@ -120,7 +120,7 @@ class TestGrowingPolicy(MechanismContract):
     variant_of = TestFinerLattice
     mechanism = Additive(least(), finest_bits=0)
     records = GROWN
-    most_records = 3
+    max_records = 3
     runs = 120
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -147,23 +147,23 @@ class TestGrowingPolicy(MechanismContract):
         assert loss.measured > 0.8 * loss.promised
 
 
-# Owners: the budget is the least of their rows', the total that of all of them.
+# Units: the budget is the least of their rows', the total that of all of them.
 
 ROWS = 3
 
 
 def owned(records: Sequence[Record]) -> Summary:
-    """Return the cells of owners of up to three rows, as DuckDB finds them."""
-    rows = pyarrow.Table.from_pylist(owners_universe.rows_of(records), schema=owners_universe.SCHEMA)
-    read = owners_universe.reading(MEASURE, grouped=False)
+    """Return the cells of units of up to three rows, as DuckDB finds them."""
+    rows = pyarrow.Table.from_pylist(units_universe.rows_of(records), schema=units_universe.SCHEMA)
+    read = units_universe.reading(MEASURE, grouped=False)
     engine = open_source(rows, None)
-    ((totals, _),) = engine.fold_owners(replace(read, owners=Owners("id", most_rows=ROWS)))
+    ((totals, _),) = engine.fold_units(replace(read, unit=PrivacyUnit("id", max_rows=ROWS)))
     return totals
 
 
-class TestOwners(MechanismContract):
+class TestUnits(MechanismContract):
     mechanism = Additive(TestAnyShape.mechanism.least, rows=ROWS, finest_bits=0)
-    records = owners_universe.OWNERS
+    records = units_universe.UNITS
     runs = 120
     shares = (Fraction(1),)
 
@@ -171,16 +171,16 @@ class TestOwners(MechanismContract):
         return owned(records)
 
     def budget(self, record: Record) -> float:
-        return owners_universe.budget(record)
+        return units_universe.budget(record)
 
     def with_budget(self, record: Record, budget: float) -> Record | None:
-        return owners_universe.with_budget(record, budget)
+        return units_universe.with_budget(record, budget)
 
     def twins(self) -> Mapping[str, Twin]:
         return {"no cap": Twin(lambda summary, share: uncapped(self.mechanism, summary, share))}
 
 
-def test_an_owner_whose_groups_are_each_capped_by_the_whole_budget_would_lose_more_than_that() -> None:
+def test_an_unit_whose_groups_are_each_capped_by_the_whole_budget_would_lose_more_than_that() -> None:
     mechanism = TestAnyShape.mechanism
     one, none = (summary_of(records).refined(4) for records in ([{"v": 12, "eps": 0.5}], []))
     (with_it, without) = (mechanism.law(cells, Fraction(1)) for cells in (one, none))
@@ -192,10 +192,10 @@ def test_an_owner_whose_groups_are_each_capped_by_the_whole_budget_would_lose_mo
     assert 0.4 < largest_log_ratio(*shared_out) <= 0.5 + TOLERANCE
 
 
-def test_owners_in_several_groups_are_refused() -> None:
+def test_units_in_several_groups_are_refused() -> None:
     columns = {"id": [1, 1], "v": [5, 7], "g": ["a", "b"]}
     table = prdp.open(
-        pyarrow.table(columns), policy="ln(2 + v)", bounds={"v": (1, 9)}, protect="id", stand_in=True
+        pyarrow.table(columns), policy="ln(2 + v)", bounds={"v": (1, 9)}, privacy_unit="id", synthetic=True
     )
     with pytest.raises(InvalidRequest, match="by group is not answered"):
         table.group_by("g", keys=["a", "b"]).sum("v", share=1, method="additive")

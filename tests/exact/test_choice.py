@@ -67,7 +67,7 @@ def falling_with_the_data(summary: Summary, share: Fraction) -> Then:
 
 class TestMax(OnThisUniverse):
     records = (*RECORDS, *ODD)
-    most_records = 3
+    max_records = 3
     mechanism = LARGEST
     runs = 60
     crowded = ("eighth", "step", "step further in")

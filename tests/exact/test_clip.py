@@ -15,7 +15,7 @@ import pytest
 from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import SideFinder
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, SparingCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -96,7 +96,7 @@ def _(law: Then) -> Then:
 
 
 @dataclass(frozen=True, slots=True)
-class OffLattice(RecordLadder):
+class OffLattice(RecordCandidates):
     """Adds up exact budgets and rounds the sum: adding a record may move it by a step too many."""
 
     def mass(self, lattice: int) -> int:
@@ -233,8 +233,8 @@ class TestTogether(TestSum):
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
         spared = int(Fraction(1, 3) / summary.levels.quantum)
-        ladder = SparingLadder(RecordLadder(summary), spared)
-        return FINDER.law(ladder, share, COARSE.totals(summary, share))
+        candidates = SparingCandidates(RecordCandidates(summary), spared)
+        return FINDER.law(candidates, share, COARSE.totals(summary, share))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:
         """Return what is drawn itself: ``Clip.grouped`` draws from several such laws by turns."""
@@ -327,7 +327,7 @@ class TestOddRecords(TestSum):
 def test_larger_tables_and_the_coarsest_lattice_keep_the_promise() -> None:
     coarsest = Clip(replace(FINDER, gate_bits=3))
     found = worst_loss(
-        RECORDS, lambda summary: coarsest.law(summary, Fraction(1)), summary_of, budget, most_records=4
+        RECORDS, lambda summary: coarsest.law(summary, Fraction(1)), summary_of, budget, max_records=4
     )
     assert found.excess <= TOLERANCE, found
 
@@ -356,7 +356,7 @@ CROWDS: Mapping[str, list[tuple[Record, int]]] = {
 
 
 def too_far(
-    crowd: str, reach: Fraction, chance: Fraction, part_of_bound: Fraction, *, room: int = 0
+    crowd: str, tail_factor: Fraction, chance: Fraction, part_of_bound: Fraction, *, room: int = 0
 ) -> float:
     """Return how often the pull of records that do not reach too high passes (a part of) its bound."""
     summary = summary_of([record for record, count in CROWDS[crowd] for _ in range(count)])
@@ -365,19 +365,19 @@ def too_far(
     clip = Clip(replace(FINDER, tunings=((None, STEEP), (None, STEEP))))
 
     def bound(clipping: Clipping) -> Fraction | None:
-        whole = clipping.pull(chance, reach)
+        whole = clipping.pull(chance, tail_factor)
         return None if whole is None else part_of_bound * whole
 
-    return chance_of_more(summary, clip, bound, reach)
+    return chance_of_more(summary, clip, bound, tail_factor)
 
 
 @pytest.mark.parametrize("crowd", CROWDS)
-@pytest.mark.parametrize("reach", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
+@pytest.mark.parametrize("tail_factor", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
 def test_clipping_pulls_further_than_it_says_no_more_often_than_it_says(
-    crowd: str, reach: Fraction, chance: Fraction
+    crowd: str, tail_factor: Fraction, chance: Fraction
 ) -> None:
-    assert too_far(crowd, reach, chance, Fraction(1)) <= chance
+    assert too_far(crowd, tail_factor, chance, Fraction(1)) <= chance
 
 
 def test_half_of_that_bound_would_not_do() -> None:
@@ -396,7 +396,7 @@ BOTH_SIGNS = [
 ]
 
 
-def pulled_too_far(side: int, reach: Fraction, chance: Fraction, *, swapped: bool = False) -> float:
+def pulled_too_far(side: int, tail_factor: Fraction, chance: Fraction, *, swapped: bool = False) -> float:
     """Return how often one side's records that do not reach too high pull further than their bound.
 
     ``swapped`` takes the other side's point for its own: the wrong twin.
@@ -411,10 +411,10 @@ def pulled_too_far(side: int, reach: Fraction, chance: Fraction, *, swapped: boo
     for high, low in product(range(len(above)), range(len(below))):
         clipping = replace(clip.clipping(summary, Fraction(1), 2, low, high), blind=False)
         assert clipping.drawn is not None
-        bound = clipping.pull(chance, reach, clipping.drawn[(side < 0) == swapped])
+        bound = clipping.pull(chance, tail_factor, clipping.drawn[(side < 0) == swapped])
         assert bound is not None
         place = max(low, high)
-        allowed = max(points.per_quantum(place), reach * points.per_quantum(low if side < 0 else high))
+        allowed = max(points.per_quantum(place), tail_factor * points.per_quantum(low if side < 0 else high))
         within = [cell for cell in own if cell.key.high <= allowed * cell.key.quanta]
         lost = sum(abs(cell.total - cell.clipped(points.cap(place, cell.key.quanta))) for cell in within)
         if lost > bound:
@@ -423,12 +423,12 @@ def pulled_too_far(side: int, reach: Fraction, chance: Fraction, *, swapped: boo
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-@pytest.mark.parametrize("reach", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
+@pytest.mark.parametrize("tail_factor", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
 def test_either_side_is_pulled_further_than_it_says_no_more_often_than_it_says(
-    side: int, reach: Fraction, chance: Fraction
+    side: int, tail_factor: Fraction, chance: Fraction
 ) -> None:
-    assert pulled_too_far(side, reach, chance) <= chance
+    assert pulled_too_far(side, tail_factor, chance) <= chance
 
 
 def test_the_other_side_s_point_would_not_do() -> None:

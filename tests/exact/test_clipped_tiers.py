@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Ratios, Summary
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning, noisy_total
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, Tuning, noisy_total
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -79,7 +79,9 @@ class Unclipped(ClippedTiers):
             return Noisy((total,), noisy_total(part, share, tuning, place).noises)
 
         right = super(Unclipped, self).tier(part, share)
-        return right if isinstance(right, Noisy) else self.finder.law(RecordLadder(part), share, unclipped)
+        return (
+            right if isinstance(right, Noisy) else self.finder.law(RecordCandidates(part), share, unclipped)
+        )
 
 
 def showing_the_heaviest(summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:

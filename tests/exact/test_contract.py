@@ -48,10 +48,10 @@ class Twice:
         return Gated(noisy, FirstReaching(((0, 2),)), (NOTHING, noisy))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
-        return [said(which, found) for which, found in self.law(summary, share).draw(entropy, runs)]
+        return [stated(which, found) for which, found in self.law(summary, share).draw(entropy, runs)]
 
 
-def said(which: int, found: tuple[int, ...]) -> Answer:
+def stated(which: int, found: tuple[int, ...]) -> Answer:
     """Return what is said of a draw."""
     words = (("how many", "many" if which == 0 else "few"),)
     return Answer(found[0] if found else 2, Fraction(1), (), words)
@@ -178,7 +178,7 @@ LEAKING_LAWS: Mapping[str, Callable[[int], Law]] = {
 def test_a_law_that_knows_the_count_in_any_of_its_parts_is_caught(where: str) -> None:
     of_count = LEAKING_LAWS[where]
     found = worst_loss(
-        RECORDS[:1], lambda summary: of_count(true_count(summary)), count_of, budget, most_records=2
+        RECORDS[:1], lambda summary: of_count(true_count(summary)), count_of, budget, max_records=2
     )
     assert found.excess > 1, found
 
@@ -188,7 +188,7 @@ def test_a_rule_that_knows_the_true_count_costs_without_end(where: str) -> None:
     def law(summary: Summary) -> Gated:
         return gated(summary, Fraction(1), rule=RULES[where](true_count(summary)))
 
-    found = worst_loss(RECORDS[:1], law, count_of, budget, most_records=1)
+    found = worst_loss(RECORDS[:1], law, count_of, budget, max_records=1)
     assert found.measured == math.inf
     assert "rule" in found.undrawn
 
@@ -197,7 +197,7 @@ def test_a_rule_is_a_value_and_no_function_however_innocent() -> None:
     def law(summary: Summary) -> Gated:
         return gated(summary, Fraction(1), rule=lambda values: int(values[0] < 2))
 
-    found = worst_loss(RECORDS[:1], law, count_of, budget, most_records=1)
+    found = worst_loss(RECORDS[:1], law, count_of, budget, max_records=1)
     assert "frozen dataclass" in found.undrawn
 
 
@@ -324,7 +324,7 @@ def noise_free(summary: Summary, share: Fraction, entropy: Entropy, runs: int) -
 
 
 def without_drawing(summary: Summary, _share: Fraction, _entropy: Entropy, runs: int) -> list[Answer]:
-    return [said(1, (true_count(summary),))] * runs
+    return [stated(1, (true_count(summary),))] * runs
 
 
 def half_the_noise(summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
@@ -425,7 +425,7 @@ class TestAnOutsidersMechanism(OnThisUniverse):
         (one_too_many, "draws and .* answers"),
     ],
 )
-def test_a_mechanism_that_fails_the_contract_is_told_how(answers: Drawn, says: str) -> None:
+def test_a_mechanism_that_fails_the_contract_is_reported_how(answers: Drawn, says: str) -> None:
     class Untied:
         law = staticmethod(Twice().law)
 

@@ -13,8 +13,8 @@ from prdp.cells.columns import exact_column, product, total
 from prdp.cells.summary import KeySummary, key_edges
 from prdp.grids import power_below
 from prdp.levels import Levels
-from prdp.mechanisms._threshold import Ladder, PointFinder, Tuning
-from prdp.mechanisms.distinct import DistinctKeys, KeyLadder
+from prdp.mechanisms._threshold import Candidates, PointFinder, Tuning
+from prdp.mechanisms.distinct import DistinctKeys, KeyCandidates
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -95,7 +95,7 @@ def rounded_to_edges(summary: KeySummary, share: Fraction) -> Gated:
 
 
 @dataclass(frozen=True, slots=True)
-class ClippedMass(KeyLadder):
+class ClippedMass(KeyCandidates):
     """Weighs the mass of the keys below each edge, of which one record may take away a whole key's."""
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:  # noqa: ARG002
@@ -103,9 +103,9 @@ class ClippedMass(KeyLadder):
         return tuple(total(keys.total[keys.edge < edge]) for edge in self.edges(stride))
 
 
-def on(ladder: Callable[[KeySummary], Ladder]) -> Callable[[KeySummary, Fraction], Gated]:
-    """Return the mechanism on another ladder."""
-    return lambda summary, share: FINDER.law(ladder(summary), share, RIGHT.totals(summary, share))
+def on(candidates: Callable[[KeySummary], Candidates]) -> Callable[[KeySummary, Fraction], Gated]:
+    """Return the mechanism on another candidates."""
+    return lambda summary, share: FINDER.law(candidates(summary), share, RIGHT.totals(summary, share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class CountsKeys(DistinctKeys):
     def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         right = super(CountsKeys, self).total(summary, share, tuning, place)
         keys = summary.keys
-        edge = KeyLadder(summary).edges(tuning.stride)[place]
+        edge = KeyCandidates(summary).edges(tuning.stride)[place]
         return Noisy((keys * key_edges(summary.levels)[edge],), right.noises)
 
 
@@ -139,7 +139,7 @@ class OnKeys(MechanismContract):
 
 class TestKeys(OnKeys):
     records = RECORDS
-    most_records = 3
+    max_records = 3
     crowded = ("whole", "choice", "other choice")
 
     def twins(self) -> Mapping[str, Twin]:
@@ -149,14 +149,16 @@ class TestKeys(OnKeys):
             "total with noise 15 % too small": Twin(too_little_noise, "total, much clipped"),
             "sums rounded to edges": Twin(rounded_to_edges, "total, much clipped"),
             "clipped mass": Twin(on(ClippedMass), "choice"),
-            "choice as if masses only grew": Twin(on(lambda summary: KeyLadder(summary, sway=0)), "choice"),
+            "choice as if masses only grew": Twin(
+                on(lambda summary: KeyCandidates(summary, max_decrease=0)), "choice"
+            ),
             "keys counted, not clipped": Twin(CountsKeys(FINDER).law, "total, much clipped"),
         }
 
     @pytest.mark.parametrize("part", ["gate", "choice", "total, much clipped"])
     def test_some_record_comes_close_to_what_it_may_lose(self, part: str) -> None:
         """A bound that nothing comes near would hide a mistake in the measuring itself."""
-        self.most_records = 2
+        self.max_records = 2
         losses = []
         for record in RECORDS:
             self.records = (record,)
@@ -175,8 +177,8 @@ class TestOddRecords(OnKeys):
 
 
 def test_a_coarser_lattice_is_refused() -> None:
-    ladder = KeyLadder(summary_of(RECORDS))
-    for ask in (lambda: ladder.mass(2), lambda: ladder.masses(1, 2)):
+    candidates = KeyCandidates(summary_of(RECORDS))
+    for ask in (lambda: candidates.mass(2), lambda: candidates.masses(1, 2)):
         with pytest.raises(ValueError, match="no coarser lattice"):
             ask()
 

@@ -14,7 +14,7 @@ from prdp.noise.laws import Law
 from prdp.sql.statement import compiled
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from tests.exact.test_clip import TOTAL_PART
-from tests.exact.test_joined_owners import (
+from tests.exact.test_joined_units import (
     Database,
     Person,
     database,
@@ -41,14 +41,14 @@ def summaries(tables: Database, text: str) -> list[Summary]:
     """Return what the mechanism of a statement's one query is shown, of each group."""
     join = replace(opened(tables), tables=("people",))  # SQL names the others itself
     asked = compiled(text, join, join._catalog, public={}, keys={"town": ["a", "b"]})
-    assert asked.door is not None
-    grouped: Any = asked.door
+    assert asked.queryable is not None
+    grouped: Any = asked.queryable
     if asked.groups:
-        grouped = asked.door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
+        grouped = asked.queryable.group_by(*(item.key for item in asked.groups), keys=asked.keys)
     (plan,) = grouped.plan(*asked.queries, share="1").queries
     (step,) = plan.steps
-    assert step.sees is not None
-    return [step.sees(cells).refined(4) for cells in join._reader.read(plan.read)]
+    assert step.select_input is not None
+    return [step.select_input(cells).refined(4) for cells in join._reader.read(plan.read)]
 
 
 def excess(text: str, change: Callable[[Any], Database] = dict) -> float:
@@ -70,20 +70,20 @@ def excess(text: str, change: Callable[[Any], Database] = dict) -> float:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_no_owner_loses_more_than_its_budget(text: str) -> None:
+def test_no_unit_loses_more_than_its_budget(text: str) -> None:
     assert excess(text) <= TOLERANCE
 
 
 def items_one_by_one(tables: Database) -> Database:
-    """Read EXISTS as a join whose results are records: an owner with two rows is two."""
+    """Read EXISTS as a join whose results are records: a unit with two rows is two."""
     people = {name: row for name, *row in tables["people"]}
     rows = [
-        (f"{owner}/{place}", owner, item)
-        for place, (owner, *item) in enumerate(tables["items"])
-        if owner in people
+        (f"{unit}/{place}", unit, item)
+        for place, (unit, *item) in enumerate(tables["items"])
+        if unit in people
     ]
     return {
-        "people": [(name, *people[owner]) for name, owner, _ in rows],
+        "people": [(name, *people[unit]) for name, unit, _ in rows],
         "items": [*((name, *item) for name, _, item in rows), *tables["items"][-2:]],
     }
 

@@ -11,7 +11,7 @@ import pytest
 
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import Fence, PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._threshold import Fence, PointFinder, RecordCandidates, SparingCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -91,7 +91,7 @@ class TestFence(OnThisUniverse):
 
 
 class TestTogether(TestFence):
-    """A ladder that spares a public mass besides, as groups that choose together do."""
+    """A candidates that spares a public mass besides, as groups that choose together do."""
 
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestFence.parts[name] for name in ("gate", "choice", "other choice")
@@ -101,8 +101,10 @@ class TestTogether(TestFence):
     )
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
-        ladder = SparingLadder(RecordLadder(summary), int(Fraction(1, 3) / summary.levels.quantum))
-        return FINDER.law(ladder, share, self.mechanism.totals(summary, share))
+        candidates = SparingCandidates(
+            RecordCandidates(summary), int(Fraction(1, 3) / summary.levels.quantum)
+        )
+        return FINDER.law(candidates, share, self.mechanism.totals(summary, share))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Any, runs: int) -> Any:
         """Return what is drawn itself: ``Clip.grouped`` draws from several such laws by turns."""
@@ -132,7 +134,7 @@ CROWDS: Mapping[str, list[tuple[Record, int]]] = {
 }
 
 
-def too_far(crowd: str, reach: Fraction, chance: Fraction, *, known: bool = True) -> float:
+def too_far(crowd: str, tail_factor: Fraction, chance: Fraction, *, known: bool = True) -> float:
     """Return how often the pull of records that do not reach too high passes its bound.
 
     ``known`` says whether the bound knows what the fence spares.
@@ -141,22 +143,22 @@ def too_far(crowd: str, reach: Fraction, chance: Fraction, *, known: bool = True
     clip = Clip(replace(FINDER, tunings=((None, FAR), (None, FAR))))
 
     def bound(clipping: Clipping) -> Fraction | None:
-        return (clipping if known else replace(clipping, spared=Fraction(0))).pull(chance, reach)
+        return (clipping if known else replace(clipping, spared=Fraction(0))).pull(chance, tail_factor)
 
-    return chance_of_more(summary, clip, bound, reach)
+    return chance_of_more(summary, clip, bound, tail_factor)
 
 
 @pytest.mark.parametrize("crowd", CROWDS)
-@pytest.mark.parametrize("reach", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
+@pytest.mark.parametrize("tail_factor", [Fraction(3, 2), Fraction(2), Fraction(8), Fraction(400)])
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)])
 def test_clipping_pulls_further_than_it_says_no_more_often_than_it_says(
-    crowd: str, reach: Fraction, chance: Fraction
+    crowd: str, tail_factor: Fraction, chance: Fraction
 ) -> None:
-    assert too_far(crowd, reach, chance) <= chance
+    assert too_far(crowd, tail_factor, chance) <= chance
 
 
 def test_a_bound_that_forgets_the_fence_would_not_do() -> None:
-    """The wrong twin: two points that differ in what lacks below them are told apart by that as well."""
+    """The wrong twin: two points that differ in what lacks below them are distinguished by that as well."""
     assert too_far("a thin upper tier", Fraction(300), Fraction(1, 20), known=False) > 1 / 20
 
 
@@ -164,7 +166,7 @@ def test_penalties_are_those_of_the_definition() -> None:
     """What a point clips, ``times`` over, and what lacks two octaves lower: worked out from the records."""
     summary = summary_of([RECORDS[2]] * 3 + [RECORDS[4]] * 2)
     tuning = replace(TUNING, fence=Fence())
-    drawn: PermuteAndFlip = FINDER.drawn(RecordLadder(summary), Fraction(1), tuning)
+    drawn: PermuteAndFlip = FINDER.drawn(RecordCandidates(summary), Fraction(1), tuning)
     points = Points.spanning(summary, tuning.stride)
     climbs = tuning.climbs(points.heights, points.usual)
     for place, penalty in enumerate(drawn.penalties):

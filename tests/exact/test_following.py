@@ -13,7 +13,7 @@ from prdp.cells.paired_points import PairedPoints
 from prdp.cells.summary import Summary
 from prdp.engines.duckdb.engine import open_source
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -27,7 +27,7 @@ LEADER, FOLLOWER = Fraction(3, 4), Fraction(1, 4)
 POLICY = Policy("12 / greatest(v, 4)", at_most=3, at_least="1/8")
 MEASURE = Measure("v", ONE, 0, 48, squares=True)
 UNIVERSE: tuple[Record, ...] = tuple({"v": v} for v in (0, 3, 4, 9, 20, 48, 60, None))  # 60 is out of bounds
-CENTER = Fraction(15, 2)  # between two grains, as a drawn mean may be
+CENTER = Fraction(15, 2)  # between two rounding steps, as a drawn mean may be
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 FINDER = PointFinder(
     gate=QUARTER,
@@ -107,7 +107,7 @@ def excess(follower: Follower, share: Fraction, parts: Fraction = FOLLOWER) -> f
             second = follower(summary, parts * share, point)
             return Noisy(first.values + second.values, first.noises + second.noises)
 
-        return FINDER.law(RecordLadder(summary), LEADER * share, both)
+        return FINDER.law(RecordCandidates(summary), LEADER * share, both)
 
     return worst_loss(UNIVERSE, law, cells_of, lambda record: float(share) * budget(record), 2).excess
 

@@ -1,4 +1,4 @@
-"""joint on every small table of owners: all groups' answers together say no more than share · E(u)."""
+"""joint on every small table of units: all groups' answers together say no more than share · E(u)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from prdp.cells.measure import Measure
-from prdp.cells.units import Caps, OwnerGroups
+from prdp.cells.units import Caps, UnitGroups
 from prdp.mechanisms.joint import Joint
 from prdp.noise.laws import Gated, Law
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact.owners_universe import OWNERS, Record, budget, in_groups, owner, with_budget
 from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter
+from tests.exact.units_universe import UNITS, Record, budget, in_groups, unit, with_budget
 from tests.exact.universe import MEASURE
 
 COARSE = Joint(FINDER, finest_bits=0)
 MUCH = "totals, much clipped"
 
 Scaled = Callable[[Sequence[int], int], Sequence[int]]
-"""From what an owner adds to each group, and its cap, to what counts."""
+"""From what a unit adds to each group, and its cap, to what counts."""
 
 
 def separately(added: Sequence[int], cap: int) -> list[int]:
-    """Clip each group by itself: an owner in two groups counts up to twice its cap."""
+    """Clip each group by itself: a unit in two groups counts up to twice its cap."""
     return [max(-cap, min(cap, value)) for value in added]
 
 
@@ -40,20 +40,20 @@ def by_the_net_sum(added: Sequence[int], cap: int) -> list[int]:
     return list(added) if size <= cap else [int(Fraction(v * cap, size)) for v in added]
 
 
-def scaled_as(how: Scaled) -> Callable[[OwnerGroups, Fraction], Gated]:
-    """Return the law with another way to scale one owner; it sees tables of at most one owner."""
+def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
+    """Return the law with another way to scale one unit; it sees tables of at most one unit."""
 
-    def law(owners: OwnerGroups, share: Fraction) -> Gated:
+    def law(unit: UnitGroups, share: Fraction) -> Gated:
         def look(caps: Caps) -> tuple[int, ...]:
-            whole = [value << owners.bits for value in replace(owners, bits=0).unclipped()]
-            quanta = [cell.key.quanta for cell in owners.summary.cells]
+            whole = [value << unit.bits for value in replace(unit, bits=0).unclipped()]
+            quanta = [cell.key.quanta for cell in unit.summary.cells]
             if not quanta:
                 return tuple(whole)
-            levels = owners.summary.levels
+            levels = unit.summary.levels
             level = next(k for k in range(levels.top + 1) if levels.quanta(k) == quanta[0])
             return tuple(how(whole, caps.by_level[level]))
 
-        return COARSE.law(replace(owners, clipped=look), share)
+        return COARSE.law(replace(unit, clipped=look), share)
 
     return law
 
@@ -61,7 +61,7 @@ def scaled_as(how: Scaled) -> Callable[[OwnerGroups, Fraction], Gated]:
 class TestSums(MechanismContract):
     mechanism = COARSE
     measure: Measure | None = MEASURE
-    records = OWNERS
+    records = UNITS
     shares: Sequence[Fraction] = (Fraction(1),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -71,7 +71,7 @@ class TestSums(MechanismContract):
         "totals, little clipped": (lambda law: law.laws[0].then(12), TOTAL_PART),
     }
 
-    def summarise(self, records: Sequence[Record]) -> OwnerGroups:
+    def summarise(self, records: Sequence[Record]) -> UnitGroups:
         return in_groups(records, self.measure).refined(4)
 
     def budget(self, record: Record) -> float:
@@ -81,8 +81,8 @@ class TestSums(MechanismContract):
         return with_budget(record, budget)
 
     def twins(self) -> Mapping[str, Twin]:
-        def quiet(owners: OwnerGroups, share: Fraction) -> Gated:
-            return quieter(COARSE.law(owners, share))
+        def quiet(unit: UnitGroups, share: Fraction) -> Gated:
+            return quieter(COARSE.law(unit, share))
 
         return {
             "totals with noise 15 % too small": Twin(quiet, MUCH),
@@ -98,15 +98,15 @@ class TestCounts(TestSums):
     }
 
 
-class TestOneOwner(TestSums):
-    """Tables of one owner, which the wrong ways to scale are written for."""
+class TestOneUnit(TestSums):
+    """Tables of one unit, which the wrong ways to scale are written for."""
 
     records = (
-        *OWNERS,
-        owner((9, 0.5, True, "a"), (-9, 0.5, True, "b")),
-        owner((5, 0.15, True, "a"), (2, 1.0, True, "b")),
+        *UNITS,
+        unit((9, 0.5, True, "a"), (-9, 0.5, True, "b")),
+        unit((5, 0.15, True, "a"), (2, 1.0, True, "b")),
     )
-    most_records = 1
+    max_records = 1
     variant_of = TestSums
     shares = (Fraction(1), Fraction(1, 3))
 
@@ -117,9 +117,9 @@ class TestOneOwner(TestSums):
             "by the net sum": Twin(scaled_as(by_the_net_sum), MUCH),
         }
 
-    def test_some_owner_comes_close_to_what_it_may_lose(self) -> None:
+    def test_some_unit_comes_close_to_what_it_may_lose(self) -> None:
         losses = []
-        for record in OWNERS[1:4]:
+        for record in UNITS[1:4]:
             self.records = (record,)
             losses.append(self.worst(self.law, MUCH, Fraction(1)))
         assert max(loss.measured / loss.promised for loss in losses) > 0.85

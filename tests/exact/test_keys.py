@@ -44,7 +44,7 @@ HIGHEST = 4
 """Noises are told apart up to here, so that the probabilities of outputs with no larger mass are known."""
 
 Record = tuple[Any, int]
-"""A key, or several for an owner, and a budget in quanta; 0 where a record has no valid one."""
+"""A key, or several for a unit, and a budget in quanta; 0 where a record has no valid one."""
 
 Draw = Callable[[Sequence[Record], Chances], Hashable]
 
@@ -86,12 +86,12 @@ def masses_in(output: Any) -> list[int]:
     return [one.mass if isinstance(one, FoundKey) else 0 for one in found]
 
 
-def excess(draw: Draw, records: Sequence[Record] = RECORDS, most_records: int = 2) -> float:
+def excess(draw: Draw, records: Sequence[Record] = RECORDS, max_records: int = 2) -> float:
     """Return by how much the worst loss passes its promise, over all small tables."""
-    return max(excesses(draw, records, most_records))
+    return max(excesses(draw, records, max_records))
 
 
-def excesses(draw: Draw, records: Sequence[Record], most_records: int) -> Iterator[float]:
+def excesses(draw: Draw, records: Sequence[Record], max_records: int) -> Iterator[float]:
     """Yield by how much each loss passes its promise."""
 
     @cache
@@ -99,7 +99,7 @@ def excesses(draw: Draw, records: Sequence[Record], most_records: int) -> Iterat
         held = [records[place] for place in table]
         return complete(every_outcome(lambda chances: draw(held, chances), HIGHEST, far=1))
 
-    for size in range(most_records):
+    for size in range(max_records):
         for table in combinations_with_replacement(range(len(records)), size):
             for added, (_, quanta) in enumerate(records):
                 ratio = largest_log_ratio_of(outputs(table), outputs(tuple(sorted((*table, added)))))
@@ -200,7 +200,7 @@ def with_left_out_keys(records: Sequence[Record]) -> KeyMasses:
 
 
 def two_rows_for_one_key(records: Sequence[Record]) -> KeyMasses:
-    """Keep a row for every record, as if '7' and '007' were told apart by the engine alone."""
+    """Keep a row for every record, as if '7' and '007' were distinguished by the engine alone."""
     one = [KeyMasses.of(LEVELS, {(key,): quanta}) for key, quanta in records if quanta]
     if not one:
         return masses_of([])
@@ -279,13 +279,13 @@ class OtherNames(KeyFinder):
         return kept
 
 
-def caught(draw: Draw, records: Sequence[Record] = RECORDS, most_records: int = 2) -> None:
-    assert any(found > 0.01 for found in excesses(draw, records, most_records))
+def caught(draw: Draw, records: Sequence[Record] = RECORDS, max_records: int = 2) -> None:
+    assert any(found > 0.01 for found in excesses(draw, records, max_records))
 
 
-def caught_at_once(draw: Draw, records: Sequence[Record] = RECORDS, most_records: int = 2) -> None:
+def caught_at_once(draw: Draw, records: Sequence[Record] = RECORDS, max_records: int = 2) -> None:
     """Find an output that one of two neighbouring tables can have and the other cannot."""
-    assert any(found == math.inf for found in excesses(draw, records, most_records))
+    assert any(found == math.inf for found in excesses(draw, records, max_records))
 
 
 def test_a_key_of_left_out_records_that_is_dropped_without_noise_is_caught() -> None:
@@ -358,44 +358,44 @@ def test_a_list_that_is_drawn_again_with_the_rest_is_caught() -> None:
     caught_at_once(drawn_by(again))
 
 
-# Owners: several keys each, and one budget for all of them.
+# Units: several keys each, and one budget for all of them.
 
-OWNERS: tuple[Record, ...] = (((b"a", b"b", b"c"), 3), ((b"b",), 2))
+UNITS: tuple[Record, ...] = (((b"a", b"b", b"c"), 3), ((b"b",), 2))
 
 
-def owner_masses(
+def unit_masses(
     chosen: Callable[[Sequence[Record], Sequence[RawKey]], Sequence[RawKey]], *, divided: bool = True
 ) -> Callable[[Sequence[Record]], KeyMasses]:
-    def masses_of_owners(owners: Sequence[Record]) -> KeyMasses:
+    def masses_of_units(unit: Sequence[Record]) -> KeyMasses:
         masses: Counter[RawRow] = Counter()
-        for keys, quanta in owners:
-            picked = chosen(owners, keys)
+        for keys, quanta in unit:
+            picked = chosen(unit, keys)
             for key in picked:
                 masses[key,] += quanta // len(picked) if divided else quanta
         return KeyMasses.of(LEVELS, masses)
 
-    return masses_of_owners
+    return masses_of_units
 
 
 def by_name(_: Sequence[Record], keys: Sequence[RawKey]) -> Sequence[RawKey]:
     return keys[:2]
 
 
-def by_frequency(owners: Sequence[Record], keys: Sequence[RawKey]) -> Sequence[RawKey]:
-    often = Counter(key for held, _ in owners for key in held)
+def by_frequency(unit: Sequence[Record], keys: Sequence[RawKey]) -> Sequence[RawKey]:
+    often = Counter(key for held, _ in unit for key in held)
     return sorted(keys, key=lambda key: (-often[key], key))[:1]
 
 
-def test_owners_whose_budget_is_divided_lose_no_more() -> None:
-    assert excess(drawn_by(KeyFinder(LETTERS), owner_masses(by_name)), OWNERS) <= TOLERANCE
+def test_units_whose_budget_is_divided_lose_no_more() -> None:
+    assert excess(drawn_by(KeyFinder(LETTERS), unit_masses(by_name)), UNITS) <= TOLERANCE
 
 
-def test_undivided_budgets_of_owners_are_caught() -> None:
-    caught(drawn_by(KeyFinder(LETTERS), owner_masses(by_name, divided=False)), OWNERS, 1)
+def test_undivided_budgets_of_units_are_caught() -> None:
+    caught(drawn_by(KeyFinder(LETTERS), unit_masses(by_name, divided=False)), UNITS, 1)
 
 
-def test_keys_of_owners_by_global_frequency_are_caught() -> None:
-    often = owner_masses(by_frequency)
+def test_keys_of_units_by_global_frequency_are_caught() -> None:
+    often = unit_masses(by_frequency)
     caught(drawn_by(KeyFinder(LETTERS), often), [((b"a", b"b"), 3), ((b"b",), 1)], 2)
 
 

@@ -52,8 +52,8 @@ def made_for_the_own_budget(campaign: Campaign, record: Record | None) -> Sequen
 
 def only_the_own_coordinate(campaign: Campaign, record: Record | None) -> Sequence[Law]:
     right = laws_for(campaign, record)
-    told = [law for law in right if isinstance(law, Bit) and law.part]
-    return told or right
+    reported = [law for law in right if isinstance(law, Bit) and law.part]
+    return reported or right
 
 
 def lifted_to_the_full(campaign: Campaign, record: Record | None) -> Sequence[Law]:

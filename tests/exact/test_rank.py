@@ -165,7 +165,7 @@ class TestWhereTheMassLies(OnThisUniverse):
 
     tied_at, runs = Fraction(10_000), 40
     records = RECORDS[1:5]
-    most_records = 3
+    max_records = 3
     outer, mostly = Fraction(999, 1000), Fraction(99, 100)
     mechanism = replace(MEDIAN, quantiles=(outer,), whereabouts=mostly)
     variant_of = TestMedian

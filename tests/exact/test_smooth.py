@@ -128,9 +128,13 @@ def test_the_noise_is_as_steep_as_it_says() -> None:
 def log_ratio(one: Quartic, other: Quartic) -> float:
     """Return the largest log-ratio over outputs within 400 scales, and in the limit beyond."""
     with ctx.workprec(192):
-        reach = int(400 * max(one.scale, other.scale)) + abs(one.value - other.value) + 100
+        tail_factor = int(400 * max(one.scale, other.scale)) + abs(one.value - other.value) + 100
         near = range(-60, 61)
-        far = (sign * step for sign in (-1, 1) for step in np.unique(np.geomspace(60, reach, 60).astype(int)))
+        far = (
+            sign * step
+            for sign in (-1, 1)
+            for step in np.unique(np.geomspace(60, tail_factor, 60).astype(int))
+        )
         worst = max(
             float(abs((_probability(one, output) / _probability(other, output)).log()).upper())
             for output in (one.value + int(place) for place in (*near, *far))

@@ -18,7 +18,7 @@ from prdp.graphs.stars import CutStars
 from prdp.levels import Levels
 from prdp.mechanisms._packing import Packing
 from prdp.mechanisms._threshold import PointFinder, Tuning, evidence
-from prdp.mechanisms.truncate import CutLadder, Truncate, Truncation, ladder_points
+from prdp.mechanisms.truncate import CutCandidates, Truncate, Truncation, candidate_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
@@ -61,8 +61,8 @@ FORMS: dict[str, Callable[[Pairs], Truncation]] = {
 
 
 def sample(truncation: Truncation) -> list[Fraction]:
-    """Return some points of the ladder: where all is cut, where some is, where nothing is."""
-    points = ladder_points(truncation, 1)
+    """Return some points of the candidates: where all is cut, where some is, where nothing is."""
+    points = candidate_points(truncation, 1)
     return [points[0] / 3, *points[1 :: len(points) // 4 + 1], points[-1]]
 
 
@@ -99,7 +99,7 @@ def test_with_room_enough_nothing_is_cut(form: str) -> None:
     for edges in range(0, 1 << 10, 7):
         pairs = graph(edges)
         truncation = FORMS[form](pairs)
-        last = ladder_points(truncation, 1)[-1]
+        last = candidate_points(truncation, 1)[-1]
         degrees = pairs.degrees().tolist()
         true = {
             "paths": sum(comb(degree, 2) for degree in degrees),
@@ -114,7 +114,7 @@ def test_the_cut_at_a_node_is_the_least_over_all_sets_of_edges_given_up() -> Non
         pairs = graph(edges, shift=1)
         for size in (2, 3):
             stars = CutStars(pairs, size, STEPS)
-            for point in ladder_points(stars, 3):
+            for point in candidate_points(stars, 3):
                 assert stars.value(point) == sum(_least(pairs, node, size, point) for node in range(5))
 
 
@@ -137,7 +137,7 @@ Ladders = Callable[[Pairs], tuple[int, ...]]
 
 
 def looked_at(form: str) -> Ladders:
-    return lambda pairs: CutLadder(FORMS[form](pairs), Fraction(1)).masses(4, LATTICE)
+    return lambda pairs: CutCandidates(FORMS[form](pairs), Fraction(1)).masses(4, LATTICE)
 
 
 def worst_moves(masses: Ladders, within: int = 0b1111111111) -> tuple[float, float]:
@@ -171,7 +171,7 @@ def clipped_masses(pairs: Pairs, stride: int, lattice: int) -> tuple[int, ...]:
     own = [LEVELS.quanta(int(level)) for level in pairs.level]
     return tuple(
         sum(q // lattice for q, load in zip(own, loads, strict=True) if load * STEPS > q * point)
-        for point in ladder_points(CutStars(pairs, 2, STEPS), stride)
+        for point in candidate_points(CutStars(pairs, 2, STEPS), stride)
     )
 
 
@@ -266,14 +266,14 @@ def test_a_release_with_noise_15_percent_too_small_is_caught() -> None:
 
 def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> None:
     def right(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
-        ladder = CutLadder(FORMS["paths"](pairs), share)
-        weight = evidence(ladder, share, TUNING) * LEVELS.quantum
-        return FINDER.choice(ladder.masses(2, 1), weight, TUNING, ladder.heights(2))
+        candidates = CutCandidates(FORMS["paths"](pairs), share)
+        weight = evidence(candidates, share, TUNING) * LEVELS.quantum
+        return FINDER.choice(candidates.masses(2, 1), weight, TUNING, candidates.heights(2))
 
     def wrong(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
-        ladder = CutLadder(FORMS["paths"](pairs), share)
-        weight = evidence(ladder, share, TUNING) * LEVELS.quantum
-        return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING, ladder.heights(2))
+        candidates = CutCandidates(FORMS["paths"](pairs), share)
+        weight = evidence(candidates, share, TUNING) * LEVELS.quantum
+        return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING, candidates.heights(2))
 
     assert worst_part(right, CHOICE_PART) <= TOLERANCE
     assert worst_part(wrong, CHOICE_PART) > 0.1
@@ -281,7 +281,7 @@ def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> Non
 
 def test_a_lattice_that_is_too_coarse_tells_nothing() -> None:
     pairs = graph(0b1111111111, levels=Levels(Fraction(8), Fraction(32)))
-    assert len(set(CutLadder(CutStars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
+    assert len(set(CutCandidates(CutStars(pairs, 2, STEPS), Fraction(1)).masses(4, 1 << 17))) == 1
 
 
 # What callers get.
@@ -296,7 +296,7 @@ def shown_in_words(pairs: Pairs, entropy: Entropy, runs: int) -> list[Answer]:
 def uncut(pairs: Pairs, entropy: Entropy, runs: int) -> list[Answer]:
     """Say the noise of the law on a count that was not cut."""
     truncation = FORMS["paths"](pairs)
-    whole = truncation.value(ladder_points(truncation, 1)[-1])
+    whole = truncation.value(candidate_points(truncation, 1)[-1])
     return [
         replace(answer, steps=whole) for answer in MECHANISM.answers(truncation, Fraction(1), entropy, runs)
     ]

@@ -21,9 +21,9 @@ from prdp.testing.less_noise import FACTOR, less_noise
 from prdp.testing.level_edges import lower_edge
 from prdp.testing.local_contract import LocalContract
 from prdp.testing.mechanism_contract import MechanismContract
-from tests.exact import graphs, test_following, test_joined_owners, test_keys, test_smooth, test_truncate
+from tests.exact import graphs, test_following, test_joined_units, test_keys, test_smooth, test_truncate
 from tests.exact.test_clip import TOTAL_PART
-from tests.exact.test_joined_owners import Person
+from tests.exact.test_joined_units import Person
 from tests.exact.universe import LEVELS
 
 HERE = Path(__file__).parent
@@ -140,10 +140,10 @@ def joined(query: Any) -> Row:
     """Measure totals over a join, for somebody whose budget is on the edge of a level."""
 
     def laws(people: Sequence[Person]) -> list[Any]:
-        found = test_joined_owners.summaries(
-            test_joined_owners.database(people), test_joined_owners.total, query
+        found = test_joined_units.summaries(
+            test_joined_units.database(people), test_joined_units.total, query
         )
-        return [test_joined_owners.much_clipped(one) for one in found]
+        return [test_joined_units.much_clipped(one) for one in found]
 
     nobody = laws([])
     right = twin = 0.0
@@ -154,7 +154,7 @@ def joined(query: Any) -> Row:
         promised = float(TOTAL_PART) * person.budget
         right = max(right, sum(largest_log_ratio(*pair) for pair in pairs) / promised)
         twin = max(twin, sum(largest_log_ratio(*map(less_noise, pair)) for pair in pairs) / promised)
-    return Row(f"joined owners, {query}", right, twin)
+    return Row(f"joined units, {query}", right, twin)
 
 
 OTHERS: Mapping[str, Callable[[], Row]] = {
@@ -164,7 +164,7 @@ OTHERS: Mapping[str, Callable[[], Row]] = {
     "truncate, stars": lambda: truncate("stars"),
     "keys": keys,
     "smooth": smooth,
-    "joined owners, sum": lambda: joined(prdp.sum("price")),
+    "joined units, sum": lambda: joined(prdp.sum("price")),
 }
 
 

@@ -209,7 +209,7 @@ def test_the_universal_sum_is_nearly_exact_when_budgets_are_ample() -> None:
     np.testing.assert_allclose(answers, sum(range(100, 5100)), rtol=1e-3)
 
 
-def test_the_chosen_maximum_stands_at_a_tie_and_never_runs_away() -> None:
+def test_the_chosen_maximum_is_at_a_tie_and_never_runs_away() -> None:
     ranges, counts, _ = by_range([5000] * 1000, 200)
     answers = choose_largest(ranges, counts, 1.0, np.random.default_rng(0))
     assert np.all(np.abs(answers / 5000 - 1) < 0.05)

@@ -31,9 +31,9 @@ def command(out: Path) -> list[str]:
 
 def paper(out: Path, only: str = "figure_3", seed: int = 0) -> str:
     """Do what the command does, to its end, and return what it says."""
-    with redirect_stdout(io.StringIO()) as said:
+    with redirect_stdout(io.StringIO()) as stated:
         main(arguments(out, only, seed))
-    return said.getvalue()
+    return stated.getvalue()
 
 
 def kept(out: Path) -> dict[Path, int]:
@@ -41,9 +41,9 @@ def kept(out: Path) -> dict[Path, int]:
     return {path.relative_to(out): path.stat().st_mtime_ns for path in out.glob("jobs/*/*.parquet")}
 
 
-def done_before(said: str) -> tuple[int, int]:
+def done_before(stated: str) -> tuple[int, int]:
     """Return how many jobs there are, and how many of them were found done."""
-    found = re.search(r"(\d+) jobs, (\d+) of them done before", said)
+    found = re.search(r"(\d+) jobs, (\d+) of them done before", stated)
     assert found
     return int(found[1]), int(found[2])
 
@@ -99,10 +99,10 @@ def test_an_interrupted_run_stops_and_keeps_what_is_done(tmp_path: Path) -> None
     while not kept(tmp_path) and going.poll() is None:
         time.sleep(0.02)
     going.send_signal(signal.SIGINT)
-    said, _ = going.communicate()
-    jobs, before = done_before(said)
+    stated, _ = going.communicate()
+    jobs, before = done_before(stated)
     assert before == 0 < len(kept(tmp_path)) < jobs
-    assert "stopped" in said
+    assert "stopped" in stated
     assert going.returncode == 130
     assert not (tmp_path / "partial.html").exists()
 
@@ -133,6 +133,6 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.Ca
 def test_another_seed_takes_no_result_of_the_first_and_gives_another_report(finished: Path) -> None:
     report = (finished / "partial.html").read_bytes()
     files = kept(finished)
-    said = paper(finished, seed=1)
-    assert done_before(said)[1] < len(files)
+    stated = paper(finished, seed=1)
+    assert done_before(stated)[1] < len(files)
     assert (finished / "partial.html").read_bytes() != report

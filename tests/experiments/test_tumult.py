@@ -36,7 +36,7 @@ def test_the_policy_is_what_a_shift_of_the_noise_costs(sampler: Sampler) -> None
         assert sampler.psi(np.array([float(size)])) == pytest.approx(budget)
 
 
-def test_draws_from_another_law_are_far_from_the_one_that_is_said() -> None:
+def test_draws_from_another_law_are_far_from_the_one_that_is_stated() -> None:
     psi = ADDITIVE[0].psi
     assert psi is not None
     random = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def test_the_library_answers_under_every_sampler_s_policy() -> None:
             assert abs(np.median(answers) / data.values.sum() - 1) < 0.02
 
 
-def test_a_missing_tumult_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tumult_is_stated_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
     comparison = compared([normal("some", 50_000, size=100)], 5, 0, folder=tmp_path / "environment")
     assert comparison.rows == ()

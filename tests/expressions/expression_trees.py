@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
-    Among,
     Arithmetic,
     Boolean,
     Call,
@@ -20,6 +19,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     FunctionName,
+    InList,
     IsNull,
     Moment,
     Negate,
@@ -109,7 +109,7 @@ _simple_conditions: st.SearchStrategy[Node] = st.one_of(
     st.builds(Compare, _comparisons, constants, _number_columns),
     st.builds(Compare, _comparisons, _texts, _texts),
     st.builds(Compare, _comparisons, _moments, _moments),
-    st.builds(Among, _texts, st.lists(_jobs, min_size=1, max_size=3).map(tuple)),
+    st.builds(InList, _texts, st.lists(_jobs, min_size=1, max_size=3).map(tuple)),
     st.builds(IsNull, st.one_of(_number_columns, _texts, _moments)),
     st.sampled_from([Column("ok"), Boolean(value=True), Null()]),
 )
@@ -134,7 +134,7 @@ def conditions(draw: st.DrawFn, depth: int = 3) -> Node:  # noqa: PLR0911
             return Compare(draw(_comparisons), draw(numbers(depth - 1)), draw(numbers(depth - 1)))
         case 5:
             items = draw(st.lists(constants, min_size=1, max_size=3))
-            return Among(draw(numbers(depth - 1)), tuple(items))
+            return InList(draw(numbers(depth - 1)), tuple(items))
         case 6:
             return IsNull(draw(numbers(depth - 1)))
         case _:

@@ -15,13 +15,13 @@ from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
-    MOST_CONSTANTS,
-    Among,
+    MAX_CONSTANTS,
     And,
     Arithmetic,
     Case,
     Column,
     Compare,
+    InList,
     IsNull,
     Negate,
     Node,
@@ -31,7 +31,7 @@ from prdp.expressions.nodes import (
     canonical,
     too_large,
 )
-from prdp.expressions.parse import MOST_CHARACTERS, parse
+from prdp.expressions.parse import MAX_CHARACTERS, parse
 from tests.expressions.expression_trees import conditions, library_numbers, numbers
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -253,12 +253,12 @@ def test_repeating_by_between_cannot_make_a_small_text_a_large_tree() -> None:
 
 def test_a_tree_with_more_constants_than_a_text_has_room_for_is_too_large() -> None:
     longest = f"a in ({','.join('1' * 4_996)})"
-    assert len(longest) <= MOST_CHARACTERS
-    assert len(longest) + 2 * (MOST_CONSTANTS - 4_996) > MOST_CHARACTERS
-    ones = tuple(Number(1.0) for _ in range(MOST_CONSTANTS + 1))
+    assert len(longest) <= MAX_CHARACTERS
+    assert len(longest) + 2 * (MAX_CONSTANTS - 4_996) > MAX_CHARACTERS
+    ones = tuple(Number(1.0) for _ in range(MAX_CONSTANTS + 1))
     assert not too_large(parse(longest))
-    assert not too_large(Among(Column("a"), ones[1:]))
-    assert too_large(Among(Column("a"), ones))
+    assert not too_large(InList(Column("a"), ones[1:]))
+    assert too_large(InList(Column("a"), ones))
 
 
 WORDS = r"""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prdp.declare.computed import derived_grain
+from prdp.declare.computed import derived_rounding
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.errors import ExpressionError, InvalidRequest
 from prdp.expressions.check import check, checked_kind
@@ -89,7 +89,7 @@ RANGES = {"x": Interval(-3.0, 2.5), "v": Interval(0.0, 2.0**62)}
 
 
 @pytest.mark.parametrize("text", NUMBERS)
-def test_numbers_lie_within_their_interval_and_are_there_where_that_is_said(text: str) -> None:
+def test_numbers_lie_within_their_interval_and_are_there_where_that_is_stated(text: str) -> None:
     node = parse(text)
     found = outcome(node, RANGES)
     for record in ROW_RECORDS:
@@ -169,7 +169,7 @@ def test_every_part_is_looked_at_once_however_deep_it_is(template: str) -> None:
     assert to_sql(node, SCHEMA)
     assert bound(node, RANGES)
     assert evaluate(node, {"x": 1.0}) is not False
-    derived_grain(node, SCHEMA, {})
+    derived_rounding(node, SCHEMA, {})
 
 
 _pattern = st.text(st.sampled_from("ab%_!"), max_size=7)
@@ -243,7 +243,7 @@ def test_what_does_not_fit_is_refused_with_what_would(text: str, place: str, why
 
 
 @pytest.mark.parametrize(
-    ("text", "grain"),
+    ("text", "round_to"),
     [
         ("length(job)", "1"),
         ("floor(x)", "1"),
@@ -259,6 +259,6 @@ def test_what_does_not_fit_is_refused_with_what_would(text: str, place: str, why
         ("x % 2", None),
     ],
 )
-def test_the_grain_of_what_is_computed_follows(text: str, grain: str | None) -> None:
+def test_the_rounding_step_of_what_is_computed_follows(text: str, round_to: str | None) -> None:
     node = checked_kind(parse(text), SCHEMA, text)[0]
-    assert derived_grain(node, SCHEMA, {}) == (None if grain is None else Fraction(grain))
+    assert derived_rounding(node, SCHEMA, {}) == (None if round_to is None else Fraction(round_to))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import MOST_CONSTANTS, MOST_LEVELS, Node, canonical
+from prdp.expressions.nodes import MAX_CONSTANTS, MAX_LEVELS, Node, canonical
 from prdp.expressions.parse import parse
 from prdp.expressions.to_json import from_json, to_json
 from tests.expressions.expression_trees import conditions, library_numbers, numbers
@@ -90,7 +90,7 @@ for _ in range(500):
         ["case", [[["null"]]], ["null"]],
         ["case", [[["null"], ["null"]]]],
         ["and", *[["null"]] * 20_000],
-        ["in", ["column", "a"], *[["number", 1]] * (MOST_CONSTANTS + 1)],
+        ["in", ["column", "a"], *[["number", 1]] * (MAX_CONSTANTS + 1)],
         ["number", 10**5000],
         [10**5000],
         [["number", 1]],
@@ -102,7 +102,7 @@ def test_whatever_is_not_an_expression_is_refused(tree: object) -> None:
         from_json(tree)
 
 
-@pytest.mark.parametrize("levels", [MOST_LEVELS, 900, 100_000])
+@pytest.mark.parametrize("levels", [MAX_LEVELS, 900, 100_000])
 @pytest.mark.parametrize("around", [["not"], ["+", ["number", 1]], ["call", "abs"], ["number"], [], [[]]])
 def test_a_tree_of_too_many_levels_is_refused_however_deep_it_is(levels: int, around: list[Any]) -> None:
     """Not by running out of stack, not even to say what was refused."""
@@ -118,7 +118,7 @@ def test_a_tree_of_too_many_levels_is_refused_however_deep_it_is(levels: int, ar
 
 def test_a_tree_of_as_many_levels_as_are_allowed_is_read() -> None:
     tree: list[Any] = ["column", "a"]
-    for _ in range(MOST_LEVELS - 1):
+    for _ in range(MAX_LEVELS - 1):
         tree = ["case", [[["boolean", True], tree]], ["null"]]
     assert to_json(from_json(tree)) == tree
 

@@ -21,7 +21,7 @@ from prdp.graphs import graph as graph_module
 from prdp.graphs.graph import Scratch, TriangleEngine, described, read_nodes
 from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.levels import Levels
-from prdp.mechanisms.truncate import ladder_points
+from prdp.mechanisms.truncate import candidate_points
 from prdp.testing import simulate
 from tests.exact.graphs import listed_triangles
 from tests.reading import found
@@ -128,8 +128,8 @@ def test_what_an_engine_says_of_arrays_is_not_shown() -> None:
 
 def test_a_filter_keeps_the_pairs_that_have_a_row_for_it_with_the_budget_of_all_their_rows() -> None:
     rows = edges((0, 1, 8.0), (1, 0, 2.0), (2, 3, 4.0))
-    assert records(opened(rows).where("eps > 3")) == {(0, 1, level(2.0)), (2, 3, level(4.0))}
-    assert records(opened(rows).where("eps > 5").where("a = 0")) == {(0, 1, level(2.0))}
+    assert records(opened(rows).filter("eps > 3")) == {(0, 1, level(2.0)), (2, 3, level(4.0))}
+    assert records(opened(rows).filter("eps > 5").filter("a = 0")) == {(0, 1, level(2.0))}
 
 
 def test_an_empty_table_of_edges_is_answered_with_noise() -> None:
@@ -143,7 +143,7 @@ def test_an_empty_table_of_edges_is_answered_with_noise() -> None:
     ):
         low, high = release.interval(0.999999)
         assert low <= 0 <= high
-    assert graph.ledger.left == 0
+    assert graph.ledger.remaining == 0
 
 
 def complete(nodes: int) -> pyarrow.Table:
@@ -167,7 +167,7 @@ def test_budgets_may_span_ten_orders_of_magnitude() -> None:
     rows = edges(*((u, w, float(10 ** random.uniform(-7, 2))) for u, w in pairs))
     graph = opened(rows, nodes=range(40), policy=prdp.Policy.column("eps", at_least="1e-8", at_most="100"))
     cut = found(graph, graph.plan(prdp.triangles(), "1"))
-    values = [cut.value(point) for point in ladder_points(cut, 8)]
+    values = [cut.value(point) for point in candidate_points(cut, 8)]
     assert values == sorted(values)
     assert "linear program" in dict(graph.triangles(share="1").choices)["cut how"]
 
@@ -176,10 +176,10 @@ def test_the_same_question_again_is_free_and_too_much_is_refused() -> None:
     graph = opened(complete(5))
     first = graph.paths(2, share="1/2")
     assert graph.paths(2, share="1/2") is first
-    assert graph.where("eps > 1").paths(2, share="1/4") is not first
+    assert graph.filter("eps > 1").paths(2, share="1/4") is not first
     with pytest.raises(BudgetExhausted):
         graph.triangles(share="1/2")
-    assert graph.ledger.left == Fraction(1, 4)
+    assert graph.ledger.remaining == Fraction(1, 4)
 
 
 def test_a_ledger_file_is_bound_to_the_node_set(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_the_framework_answers_under_policies_with_huge_budgets(most: str) -> No
 def test_a_release_of_the_framework_states_the_most_that_its_noise_can_be() -> None:
     release = opened(complete(5)).paths(2, share="1", method="framework")
     assert release_from_json(release_to_json(release)) == release
-    narrow, wide = (release.interval(level, reach=1) for level in ("1/2", "99/100"))
+    narrow, wide = (release.interval(level, tail_factor=1) for level in ("1/2", "99/100"))
     assert wide[0] < narrow[0] < release.value < narrow[1] < wide[1]
     assert release.interval()[1] >= wide[1] or release.caveat == ""  # dropped edges may add up to anything
     other = opened(edges((0, 1, 16.0))).paths(2, share="1", method="framework")
@@ -220,12 +220,12 @@ def test_beyond_the_public_limit_a_fixed_truncation_answers_and_says_so(
 
 
 def test_simulated_answers_repeat_and_charge_nothing() -> None:
-    graph = opened(complete(6), stand_in=True)
+    graph = opened(complete(6), synthetic=True)
     for query in (prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()):
         one, two = (simulate(graph, query, share="1/2", runs=5, seed=3) for _ in range(2))
         assert [release.exact for release in one] == [release.exact for release in two]
         assert all(release.simulated for release in one)
-    assert graph.ledger.left == 1
+    assert graph.ledger.remaining == 1
     with pytest.raises(InvalidRequest, match="does not answer"):
         simulate(graph, prdp.count(), runs=1, seed=0)
 
@@ -267,14 +267,14 @@ def test_what_public_facts_show_to_be_wrong_is_refused(options: dict[str, Any], 
         (lambda g: g.paths(2, share="1/2", method="clip"), "What does: truncate, framework"),
         (lambda g: g.paths(2, share=1 / 3), "share='1/3'"),
         (lambda g: g.plan(prdp.count(), "1/2"), "a graph answers"),
-        (lambda g: g.where("c = 1"), "c"),
+        (lambda g: g.filter("c = 1"), "c"),
     ],
 )
 def test_a_wrong_question_is_refused_and_nothing_is_charged(ask: Any, says: str) -> None:
     graph = opened(complete(4), nodes=range(200_000))
     with pytest.raises(InvalidRequest, match=says):
         ask(graph)
-    assert graph.ledger.left == 1
+    assert graph.ledger.remaining == 1
 
 
 @given(chosen=st.sets(st.sampled_from(list(combinations(range(8), 2)))))
@@ -297,5 +297,5 @@ def test_who_listens_hears_while_a_program_is_solved(monkeypatch: pytest.MonkeyP
     cut = found(opened(rows, nodes=range(25)), opened(rows, nodes=range(25)).plan(prdp.triangles(), "1"))
     heard: list[object] = []
     with prdp.progress(heard.append):
-        cut.value(ladder_points(cut, 8)[len(ladder_points(cut, 8)) // 2])
+        cut.value(candidate_points(cut, 8)[len(candidate_points(cut, 8)) // 2])
     assert heard

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import prdp
 from prdp.errors import EngineFailure, InvalidRequest, LedgerError
 from prdp.graphs import links as links_module
-from prdp.mechanisms.truncate import CutLadder, ladder_points
+from prdp.mechanisms.truncate import CutCandidates, candidate_points
 from prdp.testing import simulate
 from tests.reading import found
 
@@ -53,7 +53,7 @@ def opened(
     patients: Sequence[Person], doctors: Sequence[Person], rows: Sequence[Visit], **options: Any
 ) -> prdp.Links:
     records = {"patient": people(patients), "doctor": people(doctors, at_least="1")}
-    chosen: dict[str, Any] = {"records": records, "most_rows": 100, "name": "visits"} | options
+    chosen: dict[str, Any] = {"records": records, "max_rows": 100, "name": "visits"} | options
     return prdp.open_links(visits(rows), **chosen)
 
 
@@ -97,7 +97,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
 ) -> None:
     tables: list[list[Person]] = [list(enumerate(patients)), list(enumerate(doctors))]
     whole = cut_of(opened(tables[0], tables[1], rows))
-    points = ladder_points(whole, 3)
+    points = candidate_points(whole, 3)
     lattice = 1 << 10
     for which, budgets_of in enumerate((patients, doctors)):
         fewer = [
@@ -109,7 +109,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
         for point in points[::2]:
             move = whole.value(point) - without.value(point)
             assert -whole.slack(point) <= move <= quanta * point + whole.slack(point)
-        scans = [CutLadder(cut, Fraction(1)).masses(4, lattice) for cut in (whole, without)]
+        scans = [CutCandidates(cut, Fraction(1)).masses(4, lattice) for cut in (whole, without)]
         own = quanta // lattice
         for after, before in zip(*scans, strict=True):
             assert -own <= 2 * (after - before) <= 2 * own
@@ -118,7 +118,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
 def test_one_table_may_be_named_twice_and_a_record_named_twice_is_used_once() -> None:
     persons = people([(1, 2.0), (2, 2.0), (3, 8.0)])
     messages = visits([(1, 2), (2, 1), (3, 3), (1, 9), (None, 1)])
-    links = prdp.open_links(messages, records={"patient": persons, "doctor": persons}, most_rows=10)
+    links = prdp.open_links(messages, records={"patient": persons, "doctor": persons}, max_rows=10)
     cut = cut_of(links)
     assert cut.results.total() == 3
     assert sorted(cut.results.loads().tolist()) == [1, 2, 2]
@@ -161,7 +161,7 @@ def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
     ]
     with pytest.raises(InvalidRequest, match=r"persons\.csv"):
         opened([], [], [], records={"patient": files[0], "doctor": files[1]})
-    assert opened([], [], [], records={"patient": files[0], "doctor": files[0]}).ledger.left == 1
+    assert opened([], [], [], records={"patient": files[0], "doctor": files[0]}).ledger.remaining == 1
 
 
 @pytest.mark.parametrize("failure", [MemoryError, ValueError, RecursionError])
@@ -178,10 +178,10 @@ def test_a_failure_after_the_charge_says_nothing_of_the_records(
     assert str(caught.value) == str(EngineFailure())
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
-    assert links.ledger.left == Fraction(1, 2)
+    assert links.ledger.remaining == Fraction(1, 2)
     monkeypatch.undo()
     links.count(share="1/2")
-    assert links.ledger.left == Fraction(1, 2)
+    assert links.ledger.remaining == Fraction(1, 2)
 
 
 def test_an_interrupted_answer_stays_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,9 +199,9 @@ def test_counts_come_close_to_the_truth_and_cost_what_they_say() -> None:
     rows: list[Visit] = [(key, (7 * key + jump) % 100) for key in range(400) for jump in range(5)]
     links = opened(patients, doctors, rows)
     assert links.count(share="1/2").value == pytest.approx(2000, rel=0.1)
-    assert links.where("cost >= 10000").count(share="1/4").value == pytest.approx(1000, rel=0.3)
-    assert links.ledger.left == Fraction(1, 4)
-    made_up = opened(patients, doctors, rows, stand_in=True)
+    assert links.filter("cost >= 10000").count(share="1/4").value == pytest.approx(1000, rel=0.3)
+    assert links.ledger.remaining == Fraction(1, 4)
+    made_up = opened(patients, doctors, rows, synthetic=True)
     (release,) = simulate(made_up, prdp.count(), share="1/2", runs=1, seed=1)
     assert release.value == pytest.approx(2000, rel=0.1)
 
@@ -247,7 +247,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
             },
             "'key'",
         ),
-        ({"most_rows": 0}, "no number of rows"),
+        ({"max_rows": 0}, "no number of rows"),
         ({"name": 4}, "no name"),
     ],
 )

@@ -27,13 +27,13 @@ _THE_CALLER_S_OWN = (SqlEngine, DuckDBDatabase, DurableLedger, MemoryLedger, Ori
 
 def chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and all that are behind it."""
-    found, left = [], [error]
-    while left:
-        one = left.pop()
+    found, remaining = [], [error]
+    while remaining:
+        one = remaining.pop()
         if one not in found:
             found.append(one)
             yield one
-            left += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
+            remaining += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
 
 
 def files(error: BaseException) -> list[str]:

@@ -36,7 +36,7 @@ def accounts(path: Path) -> prdp.Table:
         source,
         policy=prdp.Policy("100 / greatest(v, 1)", at_most=8),
         bounds=bounds,
-        grain={"price": "0.25"},
+        round_to={"price": "0.25"},
         name="accounts",
         ledger=path,
         who="ana",
@@ -66,7 +66,7 @@ def ask_accounts(path: Path) -> None:
     table.median("x of y", share=SHARE)
     table.quantile("v where w > 1", "1/3", share=SHARE)
     table.quantiles("v", [0.00001, 0.25, "1/7", 0.5], share=SHARE)
-    narrow = table.where("v >= 3 and job <> 'd''or, \"x\"'").where('"a, b" between 2 and 30')
+    narrow = table.filter("v >= 3 and job <> 'd''or, \"x\"'").filter('"a, b" between 2 and 30')
     narrow.count(share=SHARE)
     narrow.sum("v", share=SHARE)
     table.group_by("job", keys=["clerk", 'd\'or, "x"', "none"]).count(share=SHARE)
@@ -101,15 +101,15 @@ def leave_open(path: Path) -> None:
 
 
 def ask_left_open(table: prdp.Table) -> None:
-    table.where("open").count(share="1/80")
+    table.filter("open").count(share="1/80")
 
 
 def spend_more(path: Path) -> None:
     """Ask what is charged each time: afresh, and by a mechanism without a name."""
     table = accounts(path)
-    table.count(share=SHARE, fresh=True)
+    table.count(share=SHARE, redraw=True)
     table.run(mechanism, columns=["v"], share=SHARE)
-    table.run(mechanism, columns=["v"], share=SHARE, name="mine", fresh=True)
+    table.run(mechanism, columns=["v"], share=SHARE, name="mine", redraw=True)
 
 
 def ask_visits(path: Path) -> None:
@@ -118,14 +118,14 @@ def ask_visits(path: Path) -> None:
         {"person": PLACES % 20, "v": PLACES % 7, "job": np.array(["clerk", "chef"] * 30)},
         policy=prdp.Policy.constant(1),
         bounds={"v": (0, 10)},
-        protect="person",
+        privacy_unit="person",
         name="visits",
         ledger=path,
         who="ana",
     )
     table.count(share="1/10")
     table.count_distinct("person", share="1/10")
-    table.where("v > 2").sum("v", share="1/10")
+    table.filter("v > 2").sum("v", share="1/10")
     table.group_by("job", keys=["clerk", "chef"]).count(share="1/10")
 
 
@@ -142,7 +142,7 @@ def ask_relation(path: Path) -> None:
             who="ana",
         )
         table.count(share="1/10")
-        table.where("k = 1").group_by("k", keys=[0, 1]).sum("v", share="1/10")
+        table.filter("k = 1").group_by("k", keys=[0, 1]).sum("v", share="1/10")
         table.run(mechanism, columns=["v", "k"], share="1/10", name="mine")
 
 
@@ -159,7 +159,7 @@ def ask_join(path: Path) -> None:
         references={"orders.person": "persons.id", 'items, "odd".buyer': "persons.id"},
         policy=prdp.Policy.constant(1),
         bounds={"price": (0, 9), "two, words": (0, 5)},
-        most_rows=100,
+        max_rows=100,
         name="shop",
         ledger=path,
         who="ana",
@@ -169,10 +169,10 @@ def ask_join(path: Path) -> None:
     orders.count(share="1/20", method="naive")
     orders.sum("price", share="1/20")
     orders.sum('"two, words"', share="1/20")
-    orders.sum('price * (1 - "two, words" / 10)', grain="0.1", share="1/20")
-    orders.where("price > 3 and age < 30").sum("price", share="1/20")
+    orders.sum('price * (1 - "two, words" / 10)', round_to="0.1", share="1/20")
+    orders.filter("price > 3 and age < 30").sum("price", share="1/20")
     join.over('items, "odd"').count(share="1/20")
-    join.over('items, "odd"', "orders").where("size = 1").count(share="1/20")
+    join.over('items, "odd"', "orders").filter("size = 1").count(share="1/20")
 
 
 def ask_links(path: Path) -> None:
@@ -181,13 +181,13 @@ def ask_links(path: Path) -> None:
     links = prdp.open_links(
         {"sender": PLACES % 20, "receiver": (PLACES * 7 + 1) % 20, "v": PLACES},
         records={"sender": persons, "receiver": persons},
-        most_rows=100,
+        max_rows=100,
         name="messages",
         ledger=path,
         who="ana",
     )
     links.count(share="1/10")
-    links.where("v > 10 and v < 50").count(share="1/10")
+    links.filter("v > 10 and v < 50").count(share="1/10")
 
 
 def ask_odd_links(path: Path) -> None:
@@ -196,13 +196,13 @@ def ask_odd_links(path: Path) -> None:
     links = prdp.open_links(
         {"b and a": PLACES % 20, "a where v > 1": (PLACES * 7 + 1) % 20, "a": PLACES % 20, "v": PLACES},
         records={"b and a": persons, "a where v > 1": persons, "a": persons},
-        most_rows=100,
+        max_rows=100,
         name="messages",
         ledger=path,
         who="ana",
     )
     links.count(share="1/10")
-    links.where("v > 1").count(share="1/10")
+    links.filter("v > 1").count(share="1/10")
 
 
 def ask_graph(path: Path) -> None:
@@ -221,7 +221,7 @@ def ask_graph(path: Path) -> None:
     graph.paths(share="1/10", method="framework")
     graph.stars(3, share="1/10")
     graph.triangles(share="1/10")
-    graph.where("v > 10").edges(share="1/10")
+    graph.filter("v > 10").edges(share="1/10")
 
 
 ASKED: dict[str, Callable[[Path], None]] = {

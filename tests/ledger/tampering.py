@@ -23,7 +23,7 @@ from prdp.release.release import Release
 from prdp.release.table import Released
 from tests.ledger.places import FilePlace, Place, PostgresPlace
 
-FACTS = Binding({"name": "t", "fixed": ["week"]})
+FACTS = Binding({"name": "t", "immutable": ["week"]})
 WEEKS = [f'[{{"week": {{"whole": [{week}]}}}}]' for week in range(4)]
 ASKED = Fraction(1, 5)
 
@@ -54,13 +54,13 @@ class Facts:
     """All that a ledger says."""
 
     entries: tuple[Entry, ...]
-    left: tuple[Fraction, ...]
+    remaining: tuple[Fraction, ...]
     quotas: dict[str, Fraction]
 
 
 def facts_of(ledger: DurableLedger) -> Facts:
-    left = tuple(map(ledger.left_in, [None, *WEEKS]))
-    return Facts(ledger.entries, left, ledger.quotas)
+    remaining = tuple(map(ledger.remaining_in, [None, *WEEKS]))
+    return Facts(ledger.entries, remaining, ledger.quotas)
 
 
 def misuse(ledger: DurableLedger, before: Facts) -> str:
@@ -72,10 +72,10 @@ def misuse(ledger: DurableLedger, before: Facts) -> str:
         expected = entry.release if entry.release is not None else entry.number
         if again is not None and again != expected:
             return f"{entry.purpose} was asked again: {again}"
-    for region, left in zip([None, *WEEKS], before.left, strict=True):
-        more = partial(ledger.charge, "more", left + Fraction(1, 100), notes=Notes(region))
+    for region, remaining in zip([None, *WEEKS], before.remaining, strict=True):
+        more = partial(ledger.charge, "more", remaining + Fraction(1, 100), notes=Notes(region))
         if _value(more) is not None:
-            return f"more was charged than {left}"
+            return f"more was charged than {remaining}"
     return ""
 
 
@@ -179,7 +179,7 @@ def edits(rows: dict[str, list[Row]]) -> Iterator[tuple[str, Edits]]:
             at = row.values[0]
             yield f"delete {table} {at}", [(f"DELETE FROM {table} WHERE {key} = ?", (at,))]
             for column, value in zip(columns, row.values, strict=True):
-                changes = [other(value)] + [None] * (column in ("region", "edition", "hint", "quota"))
+                changes = [other(value)] + [None] * (column in ("region", "snapshot", "warm_start", "quota"))
                 for change in changes:
                     if change != value:
                         act = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"

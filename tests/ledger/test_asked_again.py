@@ -34,7 +34,7 @@ def test_a_charge_without_an_answer_is_taken_up(tmp_path: Path) -> None:
     assert after[1:] == before[1:]
 
 
-def test_of_several_answers_to_one_question_the_newest_stands(tmp_path: Path) -> None:
+def test_of_several_answers_to_one_question_the_newest_is(tmp_path: Path) -> None:
     table = accounts(tmp_path / "t.ledger")
     table.count(share="1/100")
     spend_more(tmp_path / "t.ledger")

@@ -36,7 +36,7 @@ engines["relation"] = open_source(duckdb.connect().read_parquet(path), None)
 
 def question():
     table = prdp.open(path, policy=policy, bounds=bounds, name="t", ledger=ledger)
-    table.where(f"balance > {random.randrange(10**9)}").sum("balance", share="1/1000000")
+    table.filter(f"balance > {random.randrange(10**9)}").sum("balance", share="1/1000000")
 
 
 stages = {
@@ -108,7 +108,7 @@ def test_ctrl_c_while_a_question_is_charged_and_recorded_is_never_taken_for_a_fa
     source: Path, place: Place
 ) -> None:
     assert pressed("ask", source, str(place.given)) == {"KeyboardInterrupt": TIMES}
-    assert 0 < DurableLedger(place.given).left < 1
+    assert 0 < DurableLedger(place.given).remaining < 1
 
 
 def pressed(stage: str, source: Path, ledger: str) -> object:

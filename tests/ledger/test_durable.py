@@ -37,8 +37,8 @@ def ledger(place: Place) -> DurableLedger:
     return DurableLedger.opened(place.given, FACTS, who="ana")
 
 
-def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:
-    charge = ledger.charge(purpose, share, fresh=fresh)
+def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, redraw: bool = False) -> Charge:
+    charge = ledger.charge(purpose, share, redraw=redraw)
     assert isinstance(charge, Charge)
     return charge
 
@@ -61,7 +61,7 @@ def test_charges_and_releases_are_there_after_reopening(ledger: DurableLedger, p
     ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
     ledger.charge("b", Fraction(1, 7))
     again = DurableLedger(place.given)
-    assert again.left == 1 - Fraction(1, 3) - Fraction(1, 7)
+    assert again.remaining == 1 - Fraction(1, 3) - Fraction(1, 7)
     assert [(e.purpose, e.share, e.who, e.release) for e in again.entries] == [
         ("a", Fraction(1, 3), "ana", ANSWER),
         ("b", Fraction(1, 7), "ana", None),
@@ -76,22 +76,22 @@ def test_a_charge_that_would_pass_the_whole_is_refused_and_not_written(ledger: D
     assert len(ledger.entries) == 1
 
 
-def test_an_unanswered_charge_is_taken_up_and_the_first_release_stands(ledger: DurableLedger) -> None:
+def test_an_unanswered_charge_is_taken_up_and_the_first_release_is(ledger: DurableLedger) -> None:
     charge = charged(ledger, "a", Fraction(1, 4))
     assert ledger.charge("a", Fraction(1, 4)) == charge
     assert ledger.record(charge, ANSWER) == ANSWER
     assert ledger.record(charge, replace(ANSWER, steps=5)) == ANSWER
     assert ledger.charge("a", Fraction(1, 4)) == ANSWER
-    assert charged(ledger, "a", Fraction(1, 4), fresh=True).number == charge.number + 1
+    assert charged(ledger, "a", Fraction(1, 4), redraw=True).number == charge.number + 1
 
 
 def test_the_same_question_in_another_process_s_table_is_free(place: Place) -> None:
     first = accounts(place.given).count(share="1/10")
     again = accounts(place.given)
     assert again.count(share="1/10") == first
-    assert again.ledger.left == Fraction(9, 10)
-    assert again.count(share="1/10", fresh=True) != first
-    assert again.ledger.left == Fraction(8, 10)
+    assert again.ledger.remaining == Fraction(9, 10)
+    assert again.count(share="1/10", redraw=True) != first
+    assert again.ledger.remaining == Fraction(8, 10)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_ledger_of_other_public_facts_is_refused_with_the_difference(
         accounts(place.given, **options)
 
 
-def test_bounds_and_grains_of_another_column_may_be_added_later(place: Place) -> None:
+def test_bounds_and_rounding_steps_of_another_column_may_be_added_later(place: Place) -> None:
     source = {"balance": np.arange(1, 3000), "age": np.arange(1, 3000) % 90}
     policy = prdp.Policy("10000 / balance", at_most=100)
     first = {"balance": (0, 10**12)}
@@ -124,7 +124,7 @@ def test_bounds_and_grains_of_another_column_may_be_added_later(place: Place) ->
 
     prdp.open(source, policy=policy, bounds=first, name="accounts", ledger=place.given).count(share="1/10")
     assert total(100) == total(100) != total(1000)
-    assert DurableLedger(place.given).left == Fraction(7, 10)
+    assert DurableLedger(place.given).remaining == Fraction(7, 10)
 
 
 def test_other_rows_under_the_same_facts_share_the_ledger(place: Place) -> None:
@@ -137,7 +137,7 @@ def test_other_rows_under_the_same_facts_share_the_ledger(place: Place) -> None:
         name="accounts",
         ledger=place.given,
     )
-    assert other.ledger.left == 1
+    assert other.ledger.remaining == 1
     facts = DurableLedger(place.given).binding.to_json()
     assert "2999" not in facts
 
@@ -152,10 +152,10 @@ def test_an_engine_that_fails_leaves_an_unanswered_charge_that_is_taken_up(place
     table._engine.summarise = fails  # type: ignore[method-assign]
     with pytest.raises(EngineFailure):
         table.count(share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
     table._engine.summarise = works  # type: ignore[method-assign]
     table.count(share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 def test_threads_share_one_ledger_object(ledger: DurableLedger) -> None:
@@ -172,7 +172,7 @@ def test_threads_share_one_ledger_object(ledger: DurableLedger) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(ledger.entries), len(refused), ledger.left) == (5, 7, Fraction(0))
+    assert (len(ledger.entries), len(refused), ledger.remaining) == (5, 7, Fraction(0))
 
 
 @pytest.mark.parametrize("kind", ["file", pytest.param("postgres", marks=pytest.mark.slow)])
@@ -181,13 +181,13 @@ def test_a_backup_is_a_ledger_and_does_not_overwrite(
 ) -> None:
     """From a file to a file, to a database and back."""
     ledger.record(charged(ledger, "a", Fraction(1, 3)), ANSWER)
-    ledger.charge("b", Fraction(1, 7), notes=Notes(edition="é"))
+    ledger.charge("b", Fraction(1, 7), notes=Notes(snapshot="é"))
     ledger.set_quota("ana", "1/2")
     copy = new_place(kind, tmp_path, lambda: str(request.getfixturevalue("postgres"))).beside("copy")
     ledger.backup(copy.given)
     again = DurableLedger(copy.given)
     assert again.entries == ledger.entries
-    assert (again.binding, again.quotas, again.left) == (ledger.binding, ledger.quotas, ledger.left)
+    assert (again.binding, again.quotas, again.remaining) == (ledger.binding, ledger.quotas, ledger.remaining)
     with pytest.raises(LedgerError, match="does not overwrite"):
         ledger.backup(copy.given)
     again.charge("c", Fraction(1, 7))
@@ -217,7 +217,7 @@ def test_a_clock_that_goes_backwards_changes_no_sum(
     ledger.charge("a", Fraction(1, 3))
     ledger.charge("b", Fraction(1, 3))
     assert [entry.purpose for entry in ledger.entries] == ["a", "b"]
-    assert ledger.left == Fraction(1, 3)
+    assert ledger.remaining == Fraction(1, 3)
 
 
 def test_the_same_question_from_many_threads_at_once_is_charged_once(place: Place) -> None:
@@ -229,7 +229,7 @@ def test_the_same_question_from_many_threads_at_once_is_charged_once(place: Plac
     for thread in threads:
         thread.join()
     assert len(set(shown)) == 1
-    assert table.ledger.left == Fraction(49, 50)
+    assert table.ledger.remaining == Fraction(49, 50)
 
 
 def test_a_ledger_that_was_replaced_meanwhile_does_not_take_the_answer(

@@ -29,8 +29,8 @@ def ledger(path: Path) -> DurableLedger:
     return DurableLedger.opened(path, FACTS, who="ana")
 
 
-def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, fresh: bool = False) -> Charge:
-    charge = ledger.charge(purpose, share, fresh=fresh)
+def charged(ledger: DurableLedger, purpose: str, share: Fraction, *, redraw: bool = False) -> Charge:
+    charge = ledger.charge(purpose, share, redraw=redraw)
     assert isinstance(charge, Charge)
     return charge
 
@@ -58,7 +58,7 @@ def test_a_draft_that_a_crash_left_is_removed_whatever_the_ledger_is_called(tmp_
     path = tmp_path / "a[1]*.ledger"
     DurableLedger.opened(path, FACTS)
     os.link(path, tmp_path / f".{path.name}.0123")
-    assert DurableLedger(path).left == 1
+    assert DurableLedger(path).remaining == 1
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -135,7 +135,7 @@ def test_a_table_keeps_its_ledger_wherever_the_process_goes(
     ledger = DurableLedger.opened("t.ledger", FACTS)
     monkeypatch.chdir(tmp_path / "elsewhere")
     ledger.charge("a", Fraction(1, 5))
-    assert DurableLedger(tmp_path / "t.ledger").left == Fraction(4, 5)
+    assert DurableLedger(tmp_path / "t.ledger").remaining == Fraction(4, 5)
 
 
 def test_a_second_name_and_a_leftover_journal_are_refused(
@@ -146,7 +146,7 @@ def test_a_second_name_and_a_leftover_journal_are_refused(
         ledger.charge("a", Fraction(1, 5))
     (tmp_path / "second").unlink()
     os.link(path, tmp_path / f".{path.name}.left-by-a-crash")
-    assert ledger.left == 1
+    assert ledger.remaining == 1
     (tmp_path / "u.ledger-journal").touch()
     with pytest.raises(LedgerError, match="was a ledger that is gone"):
         DurableLedger.opened(tmp_path / "u.ledger", FACTS)

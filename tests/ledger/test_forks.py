@@ -76,7 +76,7 @@ def accounts(**options: Any) -> prdp.Table:
     [
         lambda ledger: ledger.charge("b", Fraction(1, 2)),
         lambda ledger: ledger.charge("a", Fraction(1, 2)),
-        lambda ledger: ledger.left,
+        lambda ledger: ledger.remaining,
         lambda ledger: ledger.entries,
         lambda ledger: ledger.attach(FACTS),
     ],
@@ -84,11 +84,11 @@ def accounts(**options: Any) -> prdp.Table:
 def test_an_account_in_memory_is_refused_in_a_forked_process(use: Callable[[MemoryLedger], object]) -> None:
     ledger = MemoryLedger()
     ledger.charge("a", Fraction(1, 2))
-    said = in_a_fork(lambda: use(ledger))
-    assert said.startswith("LedgerError")
-    assert "another process" in said
-    assert "ledger='accounts.ledger'" in said
-    assert ledger.left == Fraction(1, 2)
+    stated = in_a_fork(lambda: use(ledger))
+    assert stated.startswith("LedgerError")
+    assert "another process" in stated
+    assert "ledger='accounts.ledger'" in stated
+    assert ledger.remaining == Fraction(1, 2)
 
 
 def test_an_account_in_memory_shows_itself_in_a_forked_process_without_failing() -> None:
@@ -104,8 +104,8 @@ def test_a_fork_while_another_thread_spends_is_refused_and_does_not_hang() -> No
 
 def test_a_grandchild_is_another_process_too() -> None:
     ledger = MemoryLedger()
-    said = in_a_fork(lambda: in_a_fork(lambda: ledger.charge("a", Fraction(1, 2))))
-    assert "no refusal: LedgerError" in said
+    stated = in_a_fork(lambda: in_a_fork(lambda: ledger.charge("a", Fraction(1, 2))))
+    assert "no refusal: LedgerError" in stated
 
 
 @pytest.mark.parametrize("ledger", [None, "accounts.ledger"])
@@ -119,10 +119,10 @@ def test_an_open_table_is_refused_in_a_forked_process_before_anything_is_charged
         lambda: table.count(share="1/20"),
         lambda: table.run(lambda rows, epsilon, beta: 1, columns=["balance"], share="1/10"),
     ):
-        said = in_a_fork(ask)
-        assert "another process" in said, said
-        assert "ledger" in said
-    assert table.ledger.left == Fraction(9, 10)
+        stated = in_a_fork(ask)
+        assert "another process" in stated, stated
+        assert "ledger" in stated
+    assert table.ledger.remaining == Fraction(9, 10)
 
 
 def test_a_table_that_is_opened_in_the_fork_shares_the_ledger(place: Place) -> None:
@@ -130,7 +130,7 @@ def test_a_table_that_is_opened_in_the_fork_shares_the_ledger(place: Place) -> N
     first = accounts(ledger=path).count(share="1/10")
     assert in_a_fork(lambda: accounts(ledger=path).count(share="1/10")) == f"no refusal: {first}"
     in_a_fork(lambda: accounts(ledger=path).sum("balance", share="1/10"))
-    assert DurableLedger(path).left == Fraction(8, 10)
+    assert DurableLedger(path).remaining == Fraction(8, 10)
 
 
 def test_a_ledger_that_lasts_is_used_across_a_fork(place: Place) -> None:
@@ -148,7 +148,7 @@ def test_a_ledger_that_lasts_can_be_sent_to_another_process(context: Context, pl
     process.start()
     process.join(PATIENCE)
     assert process.exitcode == 0
-    assert ledger.left == Fraction(3, 4)
+    assert ledger.remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize("context", OTHERS)
@@ -175,7 +175,7 @@ def test_an_open_table_is_not_copied(
 def test_a_shallow_copy_of_a_table_has_the_same_account() -> None:
     table = accounts()
     copy.copy(table).count(share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 def test_joined_tables_are_refused_in_a_forked_process_and_not_copied() -> None:
@@ -194,12 +194,12 @@ def test_joined_tables_are_refused_in_a_forked_process_and_not_copied() -> None:
 def test_a_client_s_account_in_memory_is_refused_in_a_forked_process() -> None:
     client = Client()
     campaign = Campaign("visits", POLICY, "1/2", DomainCount())
-    said = in_a_fork(lambda: client.report(campaign, {"visits": 3}))
-    assert said.startswith("LedgerError")
-    assert "another process" in said
-    assert in_a_fork(lambda: client.left).startswith("LedgerError")
+    stated = in_a_fork(lambda: client.report(campaign, {"visits": 3}))
+    assert stated.startswith("LedgerError")
+    assert "another process" in stated
+    assert in_a_fork(lambda: client.remaining).startswith("LedgerError")
     client.report(campaign, {"visits": 3})
-    assert client.left == Fraction(1, 2)
+    assert client.remaining == Fraction(1, 2)
 
 
 def test_a_client_s_account_in_a_file_tells_the_same_in_a_forked_process(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_client_s_account_in_a_file_tells_the_same_in_a_forked_process(tmp_pat
     campaign = Campaign("visits", POLICY, "1/2", DomainCount())
     in_the_fork = in_a_fork(lambda: bytes(client.report(campaign, {"visits": 3})).hex())
     assert in_the_fork == f"no refusal: {bytes(client.report(campaign, {'visits': 3})).hex()}"
-    assert client.left == Fraction(1, 2)
+    assert client.remaining == Fraction(1, 2)
 
 
 def test_a_fork_waits_until_no_connection_to_a_ledger_is_open(tmp_path: Path) -> None:
@@ -274,13 +274,13 @@ def test_a_fork_while_a_report_is_drawn_leaves_one_report(
     entropy = Waiting()
     client = Client(path, entropy=entropy)
     try:
-        said = bytes(client.report(campaign, {"visits": 3})).hex()
+        stated = bytes(client.report(campaign, {"visits": 3})).hex()
     except LedgerError as refusal:
-        said = f"LedgerError: {refusal}"
+        stated = f"LedgerError: {refusal}"
     except BaseException as error:
-        said = repr(error)
+        stated = repr(error)
     if entropy.child == 0:
-        sender.send(said)
+        sender.send(stated)
         os._exit(0)
     let_go.send(None)
     assert entropy.child is not None
@@ -288,11 +288,11 @@ def test_a_fork_while_a_report_is_drawn_leaves_one_report(
     refused = receiver.recv()
     assert refused.startswith("LedgerError"), refused
     assert "forked" in refused
-    assert bytes.fromhex(said) == bytes(client.report(campaign, {"visits": 3}))
-    assert client.left == Fraction(1, 2)
+    assert bytes.fromhex(stated) == bytes(client.report(campaign, {"visits": 3}))
+    assert client.remaining == Fraction(1, 2)
     if path is not None:
         with closing(sqlite3.connect(path)) as database, database:
-            assert database.execute("SELECT hex(report) FROM reports").fetchall() == [(said.upper(),)]
+            assert database.execute("SELECT hex(report) FROM reports").fetchall() == [(stated.upper(),)]
         database.close()
 
 
@@ -345,14 +345,14 @@ def test_a_fork_while_a_report_is_written_does_not_touch_the_file(first: str, tm
         timeout=PATIENCE,
         check=True,
     )
-    said = dict(line.split() for line in run.stdout.splitlines())
-    assert said["child"] == "refused", run
+    stated = dict(line.split() for line in run.stdout.splitlines())
+    assert stated["child"] == "refused", run
     with closing(sqlite3.connect(path)) as database, database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         reports = database.execute("SELECT hex(report) FROM reports ORDER BY number").fetchall()
     database.close()
-    assert reports[1:] == [(said["parent"].upper(),)]
-    assert Client(path).left == Fraction(1, 2)
+    assert reports[1:] == [(stated["parent"].upper(),)]
+    assert Client(path).remaining == Fraction(1, 2)
 
 
 FORKS_WITH_GARBAGE = """

@@ -111,11 +111,11 @@ def test_ctrl_c_while_noise_is_drawn_shows_nothing(question: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("question", ["sum", "groups"])
-def test_ctrl_c_while_owners_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_units_are_summed_shows_nothing(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def press() -> None:
         signal.raise_signal(signal.SIGINT)
 
-    for error in moments(QUESTIONS[question], press, monkeypatch, protect="who"):
+    for error in moments(QUESTIONS[question], press, monkeypatch, privacy_unit="who"):
         assert isinstance(error, KeyboardInterrupt)
         assert private(error, EACH) == []
 

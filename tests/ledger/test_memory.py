@@ -33,9 +33,9 @@ def test_charges_never_pass_the_whole(shares: list[Fraction]) -> None:
         try:
             ledger.charge(f"question {number}", share)
         except BudgetExhausted as refusal:
-            assert share > ledger.left
-            assert (refusal.asked, refusal.left) == (share, ledger.left)
-    assert 0 <= ledger.left == 1 - sum((e.share for e in ledger.entries), start=Fraction(0))
+            assert share > ledger.remaining
+            assert (refusal.asked, refusal.remaining) == (share, ledger.remaining)
+    assert 0 <= ledger.remaining == 1 - sum((e.share for e in ledger.entries), start=Fraction(0))
 
 
 def test_a_refusal_says_what_was_asked_and_what_is_left() -> None:
@@ -49,13 +49,13 @@ def test_an_unanswered_charge_is_taken_up_by_the_same_question() -> None:
     ledger = MemoryLedger()
     charge = charged(ledger, "a")
     assert charged(ledger, "a") == charge
-    assert ledger.left == Fraction(3, 4)
+    assert ledger.remaining == Fraction(3, 4)
     ledger.record(charge, RELEASE)
     assert ledger.charge("a", Fraction(1, 4)) is RELEASE
-    assert ledger.charge("a", Fraction(1, 4), fresh=True) != charge
+    assert ledger.charge("a", Fraction(1, 4), redraw=True) != charge
 
 
-def test_the_first_recorded_release_stands() -> None:
+def test_the_first_recorded_release_is() -> None:
     ledger = MemoryLedger()
     charge = charged(ledger, "a")
     later = replace(RELEASE, steps=11)
@@ -69,7 +69,7 @@ def test_what_is_no_share_is_never_charged(share: Fraction) -> None:
     ledger = MemoryLedger()
     with pytest.raises(InvalidRequest, match="no share"):
         ledger.charge("a", share)
-    assert ledger.left == 1
+    assert ledger.remaining == 1
 
 
 def test_threads_that_race_for_the_last_room_do_not_overspend() -> None:
@@ -89,7 +89,7 @@ def test_threads_that_race_for_the_last_room_do_not_overspend() -> None:
         thread.join()
     assert len(ledger.entries) == 10
     assert len(refused) == 30
-    assert ledger.left == 0
+    assert ledger.remaining == 0
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no signals of its own to send")

@@ -1,4 +1,4 @@
-"""Regions, editions, hints and quotas have places in the file; a region never makes anything cheaper."""
+"""Regions, snapshots, hints and quotas have places in the file; a region never makes anything cheaper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[Any, ...]
 
 FACTS = Binding({"name": "t"})
 ANSWER = Release("count", 10, Fraction(1), (Fraction(2),), Fraction(1, 4), "clip")
-NOTES = Notes(region='{"week": [46, 46]}', edition="2026-W46", hint='{"charge": 3, "place": "17/4"}')
+NOTES = Notes(region='{"week": [46, 46]}', snapshot="2026-W46", warm_start='{"charge": 3, "place": "17/4"}')
 
 
 @pytest.fixture
@@ -33,20 +33,24 @@ def quota_row(number: int, name: str, share: str) -> Row:
     return "quotas", number, name, share, "ana", "2026"
 
 
-def test_what_stands_beside_a_charge_is_there_after_reopening(ledger: DurableLedger, place: Place) -> None:
+def test_what_is_beside_a_charge_is_there_after_reopening(ledger: DurableLedger, place: Place) -> None:
     ledger.charge("a", Fraction(1, 4), notes=NOTES)
     ledger.charge("b", Fraction(1, 4))
     assert [entry.notes for entry in DurableLedger(place.given).entries] == [NOTES, Notes()]
     first, second = json.loads(ledger.export("json"))["charges"]
-    assert (first["edition"], first["hint"], first["region"]) == (NOTES.edition, NOTES.hint, NOTES.region)
-    assert not {"edition", "hint", "region", "quota"} & second.keys()
+    assert (first["snapshot"], first["warm_start"], first["region"]) == (
+        NOTES.snapshot,
+        NOTES.warm_start,
+        NOTES.region,
+    )
+    assert not {"snapshot", "warm_start", "region", "quota"} & second.keys()
 
 
-def test_whoever_takes_a_charge_up_is_told_what_stood_beside_it(place: Place) -> None:
+def test_whoever_takes_a_charge_up_learns_what_stood_beside_it(place: Place) -> None:
     """The hint decides from which law is drawn, so that it is the first one's that counts."""
     for ledger in (MemoryLedger(), DurableLedger.opened(place.given, FACTS)):
         first = ledger.charge("a", Fraction(1, 4), notes=NOTES)
-        again = ledger.charge("a", Fraction(1, 4), notes=Notes(hint="another"))
+        again = ledger.charge("a", Fraction(1, 4), notes=Notes(warm_start="another"))
         assert first == again
         assert isinstance(again, Charge)
         assert again.notes == ledger.entries[0].notes == NOTES
@@ -58,13 +62,13 @@ def test_nothing_beside_a_question_makes_it_another_question(place: Place) -> No
         assert isinstance(charge, Charge)
         ledger.record(charge, ANSWER)
         assert ledger.charge("a", Fraction(1, 4), notes=NOTES) == ANSWER
-        assert ledger.left == Fraction(3, 4)
+        assert ledger.remaining == Fraction(3, 4)
 
 
 def test_a_charge_to_a_region_costs_everybody(place: Place) -> None:
     for ledger in (MemoryLedger(), DurableLedger.opened(place.given, FACTS)):
         ledger.charge("march", Fraction(2, 3), notes=Notes(region='{"month": 3}'))
-        assert ledger.left == Fraction(1, 3)
+        assert ledger.remaining == Fraction(1, 3)
         with pytest.raises(BudgetExhausted):
             ledger.charge("april", Fraction(2, 3), notes=Notes(region='{"month": 4}'))
 
@@ -75,9 +79,9 @@ def test_a_charge_to_a_region_costs_everybody(place: Place) -> None:
         Notes(region="week 46"),
         Notes(region='{"a": 1, "a": 2}'),
         Notes(region="[" * 100_000),
-        Notes(edition="half \ud800"),
-        Notes(hint="nul \0"),
-        Notes(hint=3),  # type: ignore[arg-type]
+        Notes(snapshot="half \ud800"),
+        Notes(warm_start="nul \0"),
+        Notes(warm_start=3),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_kept_beside_a_charge_is_refused_before_it_is_charged(
@@ -87,10 +91,10 @@ def test_what_cannot_be_kept_beside_a_charge_is_refused_before_it_is_charged(
     for ledger in ledgers:
         with pytest.raises(InvalidRequest, match="Nothing was charged"):
             ledger.charge("a", Fraction(1, 4), notes=notes)
-        assert ledger.left == 1
+        assert ledger.remaining == 1
 
 
-def test_a_stand_in_keeps_nothing_and_takes_the_same_words() -> None:
+def test_a_synthetic_table_keeps_nothing_and_takes_the_same_words() -> None:
     assert NoAccount().charge("a", Fraction(1, 4), notes=NOTES).notes == NOTES
 
 
@@ -135,7 +139,7 @@ def test_the_newest_word_on_a_quota_holds(ledger: DurableLedger, place: Place) -
 def test_a_charge_names_a_quota_that_is_there(ledger: DurableLedger, place: Place) -> None:
     with pytest.raises(InvalidRequest, match=r"no quota 'ana'. Nothing was charged"):
         ledger.charge("a", Fraction(1, 4), notes=Notes(quota="ana"))
-    assert ledger.left == 1
+    assert ledger.remaining == 1
     ledger.set_quota("ana", "1/2")
     ledger.charge("a", Fraction(1, 4), notes=Notes(quota="ana"))
     assert DurableLedger(place.given).entries[0].notes.quota == "ana"

@@ -113,12 +113,12 @@ def test_an_analyst_charges_and_changes_nothing_even_on_purpose(
 
 
 @pytest.mark.usefixtures("users")
-def test_a_reader_reads_and_is_told_that_nothing_was_charged(
+def test_a_reader_reads_and_is_warned_that_nothing_was_charged(
     ledger: DurableLedger, place: PostgresPlace
 ) -> None:
     ledger.record(charged(ledger, "a"), ANSWER)
     reader = DurableLedger(as_user(place, "reader"))
-    assert reader.left == Fraction(3, 4)
+    assert reader.remaining == Fraction(3, 4)
     assert reader.standing("a", QUARTER) == ANSWER
     for purpose in ("b", "c"):
         with pytest.raises(LedgerError, match=r"may not do that there.*: nothing was charged"):
@@ -132,7 +132,7 @@ def test_whoever_may_not_begin_a_ledger_may_use_a_schema_that_was_made_for_it(pl
     with pytest.raises(LedgerError, match=r"may not do that there.*: no ledger was begun"):
         DurableLedger.opened(as_user(own, "analyst"), FACTS)
     place.run(f"CREATE SCHEMA {own.schema} AUTHORIZATION analyst")
-    assert DurableLedger.opened(as_user(own, "analyst"), FACTS).left == 1
+    assert DurableLedger.opened(as_user(own, "analyst"), FACTS).remaining == 1
     own.remove()
 
 
@@ -179,7 +179,7 @@ def test_whatever_keeps_rows_from_being_lost_or_changed_is_missed(
 def test_a_view_beside_a_ledger_s_tables_is_no_damage(ledger: DurableLedger, place: PostgresPlace) -> None:
     charged(ledger, "a")
     place.run("CREATE VIEW spent AS SELECT max(number) FROM charges")
-    assert DurableLedger(place.given).left == Fraction(3, 4)
+    assert DurableLedger(place.given).remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_ledger_of_another_format_is_refused(
         DurableLedger(place.given)
 
 
-def test_ledgers_of_one_database_are_told_apart_by_their_names(
+def test_ledgers_of_one_database_are_distinguished_by_their_names(
     ledger: DurableLedger, place: PostgresPlace
 ) -> None:
     other = DurableLedger.opened(place.beside("more").given, Binding({"name": "u"}))
     ledger.charge("a", Fraction(1))
-    assert (ledger.left, other.left) == (Fraction(0), Fraction(1))
+    assert (ledger.remaining, other.remaining) == (Fraction(0), Fraction(1))
     with pytest.raises(LedgerError, match="name: t -> u"):
         ledger.attach(Binding({"name": "u"}))
     with pytest.raises(LedgerError, match="there is no ledger"):
@@ -243,7 +243,7 @@ def test_a_server_that_does_not_sync_is_refused(
             DurableLedger.opened(place.beside("more").given, FACTS)
     finally:
         set_fsync("RESET fsync")
-    assert DurableLedger(place.given).left == 1
+    assert DurableLedger(place.given).remaining == 1
 
 
 def test_a_database_in_another_encoding_is_refused(postgres: str) -> None:
@@ -296,7 +296,7 @@ def secretly(folder: str, password: str, database: str = "postgres") -> str:
         ),
     ],
 )
-def test_who_cannot_connect_is_told_why_in_fixed_words_and_no_password(
+def test_who_cannot_connect_is_reported_why_in_fixed_words_and_no_password(
     locked: str, address: Callable[[str], str], says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -308,8 +308,8 @@ def test_who_cannot_connect_is_told_why_in_fixed_words_and_no_password(
     assert error.__cause__ is None
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     ours = [frame for frame in frames if frame.f_code.co_name in {"reading", "_run", "_once", "_connected"}]
-    told = [str(error), repr(error), caplog.text, *(repr(frame.f_locals) for frame in ours)]
-    for text in told:
+    reported = [str(error), repr(error), caplog.text, *(repr(frame.f_locals) for frame in ours)]
+    for text in reported:
         assert PASSWORD not in text
         assert WRONG not in text
 
@@ -323,17 +323,17 @@ def test_a_password_in_an_address_is_in_nothing_that_is_shown(
     ledger = table.ledger
     assert isinstance(ledger, DurableLedger)
     table.count(share="1/4")
-    told = [
+    reported = [
         *(repr(table), str(table), repr(ledger), str(ledger), repr(vars(ledger)), ledger.shown),
         *(repr(vars(ledger._storage)), ledger.export("json"), ledger.export("csv"), ledger._repr_html_()),
         *(ledger.binding.to_json(), repr(ledger.entries), caplog.text, shown_place(address)),
     ]
-    for text in told:
+    for text in reported:
         assert PASSWORD not in text
         assert "locked:" not in text
     rows = PostgresPlace(address.replace("&ledger=kept", ""), "kept").run("SELECT * FROM facts")
     assert PASSWORD not in repr(rows)
-    assert pickle.loads(pickle.dumps(ledger)).left == Fraction(3, 4)  # noqa: S301  (our own)
+    assert pickle.loads(pickle.dumps(ledger)).remaining == Fraction(3, 4)  # noqa: S301  (our own)
 
 
 @pytest.mark.parametrize("way", ["PGPASSWORD", "PGPASSFILE"])
@@ -345,7 +345,7 @@ def test_a_password_from_the_environment_is_taken(
     kept.chmod(0o600)
     monkeypatch.setenv(way, PASSWORD if way == "PGPASSWORD" else str(kept))
     place = f"postgresql://locked@/postgres?host={locked}&ledger={way.lower()}"
-    assert DurableLedger.opened(place, FACTS).left == 1
+    assert DurableLedger.opened(place, FACTS).remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_an_address_that_is_none_of_postgresql_s_is_not_taken_for_a_file_and_not
         DurableLedger(place)
 
 
-def test_without_psycopg_the_command_that_brings_it_is_said(tmp_path: Path) -> None:
+def test_without_psycopg_the_command_that_brings_it_is_stated(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['psycopg'] = None\n"
         "import numpy, prdp\n"

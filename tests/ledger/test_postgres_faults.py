@@ -71,20 +71,20 @@ def through(line: Proxy, place: PostgresPlace) -> str:
     return f"postgresql://postgres@127.0.0.1:{line.port}/postgres?gssencmode=disable&ledger={place.name}"
 
 
-@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("redraw", [False, True])
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_charge_whose_commit_is_cut_off_is_made_once(
-    direct: DurableLedger, place: PostgresPlace, line: Proxy, cut: Cut, fresh: bool
+    direct: DurableLedger, place: PostgresPlace, line: Proxy, cut: Cut, redraw: bool
 ) -> None:
     """Late: when the client asks again, the server has not heard of the commit yet, and holds the lock."""
     ledger = DurableLedger(through(line, place))
     line.cut = cut
-    charge = ledger.charge("a", QUARTER, fresh=fresh)
+    charge = ledger.charge("a", QUARTER, redraw=redraw)
     assert isinstance(charge, Charge)
     assert line.cuts == 1
     assert [(entry.number, entry.purpose) for entry in direct.entries] == [(charge.number, "a")]
     assert ledger.record(charge, ANSWER) == ANSWER
-    assert direct.left == Fraction(3, 4)
+    assert direct.remaining == Fraction(3, 4)
 
 
 def test_a_charge_that_landed_and_was_answered_by_another_is_not_paid_again_even_afresh(
@@ -98,7 +98,7 @@ def test_a_charge_that_landed_and_was_answered_by_another_is_not_paid_again_even
         subprocess.run(command, check=True, timeout=300)
 
     line.cut, line.meanwhile = "after", another_answers
-    charge = ledger.charge("a", QUARTER, fresh=True)
+    charge = ledger.charge("a", QUARTER, redraw=True)
     assert isinstance(charge, Charge)
     stands = ledger.record(charge, ANSWER)
     assert stands == replace(ANSWER, steps=5)
@@ -142,7 +142,7 @@ def test_a_ledger_whose_beginning_is_cut_off_is_begun_once(
     assert not begun.begin(contents)
 
 
-def test_where_nobody_can_tell_it_is_said_and_asking_again_costs_nothing_more(
+def test_where_nobody_can_tell_it_is_stated_and_asking_again_costs_nothing_more(
     direct: DurableLedger, place: PostgresPlace, line: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "_WAITS", (0.0, 0.0))
@@ -153,7 +153,7 @@ def test_where_nobody_can_tell_it_is_said_and_asking_again_costs_nothing_more(
     assert "nothing was charged" not in str(refusal.value)
     assert len(direct.entries) == 1
     assert isinstance(direct.charge("a", QUARTER), Charge)
-    assert direct.left == Fraction(3, 4)
+    assert direct.remaining == Fraction(3, 4)
 
 
 def test_a_table_s_question_survives_a_cut_and_is_paid_once(place: PostgresPlace, line: Proxy) -> None:
@@ -162,7 +162,7 @@ def test_a_table_s_question_survives_a_cut_and_is_paid_once(place: PostgresPlace
     first = table.count(share="1/4")
     assert line.cuts == 1
     assert table.count(share="1/4") == first
-    assert table.left == Fraction(3, 4)
+    assert table.remaining == Fraction(3, 4)
 
 
 def in_the_middle_of_a_charge(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -216,7 +216,7 @@ def test_a_server_that_goes_down_in_the_middle_of_a_charge_leaves_one_charge_or_
     charge = made(direct, "a")
     assert direct.record(charge, ANSWER) == ANSWER
     assert [(entry.purpose, entry.release) for entry in direct.entries] == [("before", ANSWER), ("a", ANSWER)]
-    assert direct.left == Fraction(1, 2)
+    assert direct.remaining == Fraction(1, 2)
 
 
 def made(ledger: DurableLedger, purpose: str, tries: int = 10) -> Charge:
@@ -238,7 +238,7 @@ def test_what_is_charged_is_there_after_a_crash_of_the_server(
     postgres_server.crash()
     again = DurableLedger(place.given)
     assert again.entries == direct.entries
-    assert again.left == Fraction(3, 4)
+    assert again.remaining == Fraction(3, 4)
 
 
 def test_whoever_writes_without_the_lock_is_refused_by_the_key_and_reads_again(
@@ -251,10 +251,10 @@ def test_whoever_writes_without_the_lock_is_refused_by_the_key_and_reads_again(
     charge = loose.charge("a", QUARTER)
     assert isinstance(charge, Charge)
     assert [entry.purpose for entry in direct.entries] == ["b", "a"]
-    assert DurableLedger(place.given).left == Fraction(1, 2)
+    assert DurableLedger(place.given).remaining == Fraction(1, 2)
 
 
-def test_a_lock_that_others_hold_for_too_long_is_said_and_nothing_is_charged(
+def test_a_lock_that_others_hold_for_too_long_is_stated_and_nothing_is_charged(
     direct: DurableLedger, place: PostgresPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "_PATIENCE_SECONDS", 1)
@@ -263,7 +263,7 @@ def test_a_lock_that_others_hold_for_too_long_is_said_and_nothing_is_charged(
         other.execute("SELECT pg_advisory_xact_lock(%s)", (storage._lock,))
         with pytest.raises(LedgerError, match=r"others held it for too long.*: nothing was charged"):
             direct.charge("a", QUARTER)
-    assert direct.left == 1
+    assert direct.remaining == 1
 
 
 def test_a_writer_that_stalls_does_not_hold_others_up_and_is_paid_once(
@@ -308,7 +308,7 @@ def test_a_database_s_own_defaults_weaken_nothing(new_database: Callable[[], str
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(ledger.entries), len(refused), ledger.left) == (5, 3, Fraction(0))
+    assert (len(ledger.entries), len(refused), ledger.remaining) == (5, 3, Fraction(0))
     shown = PostgresStorage(address).writing(
         lambda database, _: [
             database.execute(f"SHOW {setting}").fetchone()[0]

@@ -75,7 +75,7 @@ def test_processes_that_begin_a_ledger_at_once_share_one(place: Place, tmp_path:
     assert [file.name for file in tmp_path.iterdir()] == ["t.ledger"] * (place.given == tmp_path / "t.ledger")
 
 
-def test_a_disk_that_is_full_is_said_and_nothing_is_charged(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_is_stated_and_nothing_is_charged(tmp_path: Path) -> None:
     path = tmp_path / "t.ledger"
     ledger = DurableLedger.opened(path, FACTS)
 
@@ -85,14 +85,14 @@ def test_a_disk_that_is_full_is_said_and_nothing_is_charged(tmp_path: Path) -> N
         for turn in range(500):
             ledger.charge(f"question {turn} {'x' * 500}", Fraction(1, 1000))
 
-    said = told_by_a_process(fill)
-    assert "cannot be used" in said
-    assert "nothing was charged" in said
+    stated = told_by_a_process(fill)
+    assert "cannot be used" in stated
+    assert "nothing was charged" in stated
     charged = len(DurableLedger(path).entries)
-    assert DurableLedger(path).left == 1 - Fraction(charged, 1000)
+    assert DurableLedger(path).remaining == 1 - Fraction(charged, 1000)
 
 
-def test_a_file_that_may_not_be_written_is_said_and_nothing_is_charged() -> None:
+def test_a_file_that_may_not_be_written_is_stated_and_nothing_is_charged() -> None:
     """In a folder of its own: another user cannot pass pytest's, whose rights each new session resets."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -107,9 +107,9 @@ def test_a_file_that_may_not_be_written_is_said_and_nothing_is_charged() -> None
         path.chmod(0o444)
         folder.chmod(0o555)
         try:
-            said = told_by_a_process(write)
+            stated = told_by_a_process(write)
         finally:
             folder.chmod(0o755)
             path.chmod(0o644)
-        assert "cannot be used (the file is read-only): nothing was charged" in said
-        assert DurableLedger(path).left == 1
+        assert "cannot be used (the file is read-only): nothing was charged" in stated
+        assert DurableLedger(path).remaining == 1

@@ -76,7 +76,7 @@ def test_a_sum_that_would_be_unwieldy_is_refused_before_it_is_written(place: Pla
         with pytest.raises(BudgetExhausted, match=r"about 0\.5 is left. Ask for share='0\.49\d+' or less"):
             ledger.charge("too much", Fraction(2, 3))
         assert repr(ledger)
-    assert DurableLedger(place.given).left == ledger.left
+    assert DurableLedger(place.given).remaining == ledger.remaining
     assert len(quickly("ledger", str(place.given)).stdout) < 100_000
 
 
@@ -94,15 +94,15 @@ def test_a_long_sum_is_written_and_read_whatever_python_s_own_limit_is(place: Pl
     for ledger in both(place):
         turns = filled(ledger)
         assert len(ledger.entries) == turns
-        assert ledger.left.denominator > 10**LEAST_DIGITS
+        assert ledger.remaining.denominator > 10**LEAST_DIGITS
         with pytest.raises(BudgetExhausted):
             ledger.charge("too much", Fraction(1))
     again = DurableLedger(place.given)
-    assert again.left == ledger.left
+    assert again.remaining == ledger.remaining
     for option in ((), ("--json",), ("--csv",)):
         assert quickly("ledger", str(place.given), *option).exit_code == 0
     exported = json.loads(again.export("json"))
-    assert fraction_of(exported["left"]) == again.left
+    assert fraction_of(exported["remaining"]) == again.remaining
 
 
 @pytest.mark.usefixtures("_few_digits")
@@ -138,7 +138,7 @@ def test_a_question_that_cannot_be_written_is_refused_before_it_is_charged(place
     for ledger in both(place):
         with pytest.raises(InvalidRequest, match="cannot be written"):
             ledger.charge(text, Fraction(1, 4))
-        assert ledger.left == 1
+        assert ledger.remaining == 1
 
 
 @pytest.mark.parametrize("text", ["half \ud800", "\udcff"])
@@ -146,7 +146,7 @@ def test_a_name_that_cannot_be_written_is_refused_before_it_is_charged(place: Pl
     table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant(1), ledger=place.given)
     with pytest.raises(InvalidRequest, match="cannot be written"):
         table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name=text)
-    assert DurableLedger(place.given).left == 1
+    assert DurableLedger(place.given).remaining == 1
     table.run(lambda rows, epsilon, beta: 1, columns=["v"], share="1/4", name="é, 😀")
     assert len(DurableLedger(place.given).entries) == 1
 
@@ -178,8 +178,8 @@ def test_what_is_no_ledger_is_called_just_that(tmp_path: Path, content: bytes) -
             open_it()
         assert "damaged" not in str(refusal.value)
         assert "ledger=" in str(refusal.value)
-    said = quickly("ledger", str(source)).stderr
-    assert "is no ledger of prdp's" in said.replace("\n", " ")
+    stated = quickly("ledger", str(source)).stderr
+    assert "is no ledger of prdp's" in stated.replace("\n", " ")
     assert source.read_bytes() == content
 
 
@@ -224,7 +224,7 @@ def test_a_release_that_says_two_things_or_nothing_is_not_read(
             account.charge("a", Fraction(1, 4))
         with pytest.raises(LedgerError, match="cannot be read"):
             account.entries  # noqa: B018  (reads)
-        assert account.left == Fraction(3, 4)
+        assert account.remaining == Fraction(3, 4)
 
 
 def test_facts_that_say_two_things_are_not_read(place: Place) -> None:
@@ -265,16 +265,16 @@ def _with_other_sums(path: Path) -> None:
 @pytest.mark.parametrize(
     "trouble", [_truncated, _emptied, _gone_but_for_a_journal, _overwritten, _with_other_sums]
 )
-def test_whoever_is_told_of_a_backup_is_told_what_it_forgets(
+def test_whoever_is_reported_of_a_backup_learns_what_it_forgets(
     path: Path, trouble: Callable[[Path], None]
 ) -> None:
     trouble(path)
     with pytest.raises(LedgerError) as refusal:
         DurableLedger.opened(path, FACTS)
-    said = str(refusal.value)
-    assert "begin anew" not in said
-    assert "does not know what was spent since" in said
-    assert "all that it has left" in said
+    stated = str(refusal.value)
+    assert "begin anew" not in stated
+    assert "does not know what was spent since" in stated
+    assert "all that it has left" in stated
 
 
 def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(place: Place) -> None:

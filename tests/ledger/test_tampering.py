@@ -56,7 +56,7 @@ def test_a_process_refuses_an_older_copy_of_a_ledger_that_it_has_open(place: Pla
     ledger.charge("first", ASKED)
     rolled_back(ledger, place)
     uses: list[Callable[[], object]] = [
-        lambda: ledger.left,
+        lambda: ledger.remaining,
         lambda: ledger.entries,
         lambda: ledger.standing("first", ASKED),
         lambda: ledger.charge("newer", ASKED),
@@ -127,10 +127,10 @@ def test_a_head_that_was_kept_elsewhere_shows_a_rollback_between_processes(
     late = ledger.head
     ledger.charge("newest", ASKED)
     for head in (early, late):
-        assert DurableLedger(place.given, expected_head=head).left == 1 - 3 * ASKED
+        assert DurableLedger(place.given, expected_head=head).remaining == 1 - 3 * ASKED
     place.put_back(copy)
     as_a_new_process(monkeypatch)
-    assert DurableLedger(place.given, expected_head=early).left == 1 - ASKED
+    assert DurableLedger(place.given, expected_head=early).remaining == 1 - ASKED
     odd: list[Any] = [late, "", early[:-1], early.upper(), 5]
     for head in odd:
         with pytest.raises(LedgerError, match="no row has the expected head"):
@@ -150,7 +150,7 @@ def test_a_charge_that_another_thread_makes_while_a_ledger_is_opened_is_no_rollb
         return found
 
     monkeypatch.setattr(storage, "checked", interrupted)
-    assert DurableLedger(place.given).left == 1 - ASKED
+    assert DurableLedger(place.given).remaining == 1 - ASKED
 
 
 def test_a_file_s_copy_by_the_shell_is_refused_in_its_place(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_rows_that_a_role_with_insert_forges_are_refused_or_are_charges_like_any
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 forging.insert(insertion(table), rows[table][0].values)
         forge(forging, "charges", len(rows["charges"]), "mine", "1/10", "eve", "", "", None, None, None, None)
-    assert ledger.left == before.left[0] - Fraction(1, 10)
-    assert ledger.left == DurableLedger(place.given).left
+    assert ledger.remaining == before.remaining[0] - Fraction(1, 10)
+    assert ledger.remaining == DurableLedger(place.given).remaining
 
 
 def test_no_flipped_bit_of_a_file_gives_budget_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_no_flipped_bit_of_a_file_gives_budget_back(tmp_path: Path, monkeypatch:
     assert counts["misused"] == []
     assert counts["refused opening"] > FLIPS / 10
     assert counts["harmless"] > FLIPS / 10, "bytes that nothing is kept in"
-    assert ledger.left_in(WEEKS[0]) == 1 - 2 * ASKED
+    assert ledger.remaining_in(WEEKS[0]) == 1 - 2 * ASKED
 
 
 def test_a_text_that_is_not_utf_8_is_called_damage(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_text_that_is_not_utf_8_is_called_damage(tmp_path: Path) -> None:
 def test_a_charge_that_another_process_made_is_verified_and_counts(place: Place) -> None:
     ledger, other = filled(place), DurableLedger(place.given)
     other.charge("more", ASKED, notes=Notes(WEEKS[3]))
-    assert ledger.left_in(WEEKS[3]) == 1 - 2 * ASKED
+    assert ledger.remaining_in(WEEKS[3]) == 1 - 2 * ASKED
     assert ledger.head == other.head == hashes_of(place)[-1]
 
 

@@ -42,12 +42,12 @@ def _begun(folder: str, accounts: int, together: Any, found: Any) -> None:
 
 
 def _one_report_an_account(found: Any, parties: int, accounts: int) -> None:
-    said: dict[int, set[object]] = {}
+    stated: dict[int, set[object]] = {}
     for _ in range(parties * accounts):
         number, report = found.get(timeout=120)
-        said.setdefault(number, set()).add(report)
-    assert all(len(reports) == 1 for reports in said.values()), said
-    assert all(isinstance(report, bytes) for reports in said.values() for report in reports), said
+        stated.setdefault(number, set()).add(report)
+    assert all(len(reports) == 1 for reports in stated.values()), stated
+    assert all(isinstance(report, bytes) for reports in stated.values() for report in reports), stated
 
 
 def test_threads_that_begin_one_account_at_once_all_use_the_same(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_sum_too_fine_to_be_written_is_refused_before_anything_is_drawn(
         me = Client(path, entropy=entropy)
         for number, prime in zip(range(400), _primes(10**11), strict=False):
             campaign = Campaign("fine", POLICY, Fraction(1, prime), DomainCount(), number + 1)
-            left, drawn = me.left, entropy.drawn
+            left, drawn = me.remaining, entropy.drawn
             try:
                 me.report(campaign, RECORD)
             except InvalidRequest as refused:
@@ -129,10 +129,10 @@ def test_a_sum_too_fine_to_be_written_is_refused_before_anything_is_drawn(
                 break
         else:
             pytest.fail("400 coprime denominators of twelve digits make a sum of 4,800 digits")
-        assert (me.left, entropy.drawn) == (left, drawn)
+        assert (me.remaining, entropy.drawn) == (left, drawn)
         me.report(Campaign("coarse", POLICY, Fraction(1, 2), DomainCount()), RECORD)
     with _digit_limit(640):
-        assert Client(path).left == left - Fraction(1, 2)
+        assert Client(path).remaining == left - Fraction(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_sum_too_fine_to_be_written_is_refused_before_anything_is_drawn(
         "UPDATE reports SET report = x'00'",
     ],
 )
-def test_an_account_that_was_changed_is_refused_and_nothing_is_told(tmp_path: Path, damage: str) -> None:
+def test_an_account_that_was_changed_is_refused_and_nothing_is_reported(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "me.account"
     Client(path).report(CAMPAIGN, RECORD)
     with closing(sqlite3.connect(path)) as database, database:
@@ -250,7 +250,7 @@ def test_ctrl_c_before_a_report_is_stored_shows_nothing(
     assert not [name for name, _ in variables(caught.value) if name.startswith("payload in ")]
     assert list(chain(caught.value)) == [caught.value]
     monkeypatch.undo()
-    assert client.left == 1
+    assert client.remaining == 1
 
 
 def test_no_message_advises_an_account_that_has_forgotten(tmp_path: Path) -> None:

@@ -136,10 +136,10 @@ def test_a_tally_of_another_campaign_or_round_is_refused() -> None:
         study.after(3)  # type: ignore[arg-type]
 
 
-def test_bounds_in_values_become_bounds_in_grains() -> None:
-    assert measured("v", "-1.5", 100, grain="1/100") == Measure("v", Fraction(1, 100), -150, 10_000)
+def test_bounds_in_values_become_bounds_in_rounding_steps() -> None:
+    assert measured("v", "-1.5", 100, round_to="1/100") == Measure("v", Fraction(1, 100), -150, 10_000)
     wide: Any = Measure("v", "1/100", "0", "500")  # type: ignore[arg-type]
-    assert SumStudy(**BASICS, measure=wide).measure == measured("v", 0, 5, grain="0.01")
+    assert SumStudy(**BASICS, measure=wide).measure == measured("v", 0, 5, round_to="0.01")
 
 
 any_: Any = prdp.local  # what is wrong by its type is refused by more than the types
@@ -154,15 +154,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "float bound": (lambda: any_.measured("v", 0, 1 / 3), "high='1/3'"),
     "float in a measure": (
         lambda: total(any_.Measure("v", Fraction(1), 0, 1.5)),
-        "whole numbers of grains",
+        "whole numbers of rounding steps",
     ),
-    "half a grain": (lambda: total(any_.Measure("v", 1, 0, "1/2")), "whole numbers of grains"),
+    "half a rounding step": (lambda: total(any_.Measure("v", 1, 0, "1/2")), "whole numbers of grains"),
     "reversed measure": (
         lambda: total(any_.Measure("v", Fraction(1), 5, 0)),
         "more than high",
     ),
-    "no grain": (lambda: any_.measured("v", 0, 1, grain=0), "grain=0 is not more than 0"),
-    "word for a grain": (lambda: total(any_.Measure("v", "euro", 0, 1)), "is not a number"),
+    "no rounding step": (lambda: any_.measured("v", 0, 1, round_to=0), "round_to=0 is not more than 0"),
+    "word for a rounding step": (lambda: total(any_.Measure("v", "euro", 0, 1)), "is not a number"),
     "no measure": (lambda: total("v"), "is no measure"),
     "no column": (lambda: any_.measured(7, 0, 1), "no column's name"),
     "letters": (lambda: any_.Categories("job", "abc"), "is not a list"),
@@ -233,7 +233,7 @@ SHY = prdp.Policy.column("eps", at_least="1/1000", at_most="1/100")
     ],
     ids=lambda study: f"{type(study).__name__}",
 )
-def test_nothing_heard_is_said_and_never_looks_precise(study: Study) -> None:
+def test_nothing_heard_is_stated_and_never_looks_precise(study: Study) -> None:
     """Ten clients of budgets of 1/100: no threshold can be passed."""
     found = carried(study, {"v": [50] * 10, "eps": [0.01] * 10})
     assert "was heard: too few clients" in str(found)

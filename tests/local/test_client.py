@@ -73,7 +73,7 @@ def test_the_same_campaign_again_gets_the_same_bytes_and_costs_nothing(tmp_path:
     assert bytes(again.report(CAMPAIGN.to_json(), {"balance": 7})) == bytes(
         first
     )  # whatever the record is now
-    assert again.left == Fraction(1, 2)
+    assert again.remaining == Fraction(1, 2)
 
 
 def test_the_report_is_on_disk_before_it_is_handed_out(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_crash_before_the_report_is_stored_leaves_nothing_spent(tmp_path: Path
     path = tmp_path / "me.account"
     with pytest.raises(KeyboardInterrupt):
         Client(path, entropy=Crashing()).report(CAMPAIGN, RECORD)
-    assert Client(path).left == 1
+    assert Client(path).remaining == 1
 
 
 def test_a_client_refuses_when_its_account_has_too_little_left() -> None:
@@ -101,7 +101,7 @@ def test_a_client_refuses_when_its_account_has_too_little_left() -> None:
     me.report(Campaign("second", POLICY, "1/2", DomainCount("laplace")), RECORD)
     with pytest.raises(BudgetExhausted, match="its account has 0 left"):
         me.report(Campaign("third", POLICY, "1/1000", DomainCount()), RECORD)
-    assert me.left == 0
+    assert me.remaining == 0
 
 
 def test_a_client_answers_under_one_policy_only(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_client_answers_under_one_policy_only(tmp_path: Path) -> None:
         Client(tmp_path / "me.account").report(other, RECORD)
     assert "The campaign's is 1, from 1 to 1;" in str(caught.value)
     assert "this client's is 10000 / balance, from 1/100000000 to 100." in str(caught.value)
-    assert me.left == Fraction(1, 2)
+    assert me.remaining == Fraction(1, 2)
 
 
 def test_a_client_refuses_a_share_above_its_most() -> None:
@@ -183,7 +183,7 @@ def test_reports_of_threads_that_ask_at_once_are_one_report(tmp_path: Path) -> N
         with ThreadPoolExecutor(8) as pool:
             reports = set(pool.map(lambda _: bytes(me.report(CAMPAIGN, RECORD)), range(16)))  # noqa: B023
         assert len(reports) == 1
-        assert me.left == Fraction(1, 2)
+        assert me.remaining == Fraction(1, 2)
 
 
 def test_an_account_that_is_gone_empty_or_strange_is_refused(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_report_survives_its_bytes_and_counts_once() -> None:
     assert len(collector) == 1
 
 
-def test_a_report_that_was_changed_on_its_way_is_told_from_one_that_came_twice() -> None:
+def test_a_report_that_was_changed_on_its_way_is_reported_from_one_that_came_twice() -> None:
     collector = Collector(CAMPAIGN.to_json())
     report = Client().report(CAMPAIGN, RECORD)
     collector.receive(report)
@@ -250,12 +250,12 @@ def test_tallies_of_two_collectors_add_up_and_survive_json() -> None:
             Tally.from_json(wrong)
 
 
-def test_an_owner_can_look_before_answering_and_nothing_is_charged_or_kept(tmp_path: Path) -> None:
+def test_an_unit_can_look_before_answering_and_nothing_is_charged_or_kept(tmp_path: Path) -> None:
     path = tmp_path / "me.account"
     me = Client(path)
     empty = path.read_bytes()
     fine = me.check(CAMPAIGN.to_json(), RECORD)
-    assert (fine.missing, fine.says_something) == ((), True)
+    assert (fine.missing, fine.is_informative) == ((), True)
     assert fine.loss is not None
     assert 0.9 * 0.125 < fine.loss <= Fraction(1, 8)  # half of 10000 / 40000, rounded down to a level
     assert me.check(CAMPAIGN, {"balanc": 3}).missing == ("balance",)
@@ -264,7 +264,7 @@ def test_an_owner_can_look_before_answering_and_nothing_is_charged_or_kept(tmp_p
         assert me.check(CAMPAIGN, odd).loss is None
         assert "no valid budget" in str(me.check(CAMPAIGN, odd))
     assert me.check(CAMPAIGN, None).missing == ("balance",)
-    assert me.left == 1
+    assert me.remaining == 1
     assert path.read_bytes() == empty
 
 
@@ -319,7 +319,7 @@ def test_a_malformed_campaign_is_refused_before_anything_is_spent(text: str | by
     me = Client()
     with pytest.raises(InvalidRequest):
         me.report(text, RECORD)
-    assert me.left == 1
+    assert me.remaining == 1
 
 
 def test_a_tally_is_of_all_reports() -> None:

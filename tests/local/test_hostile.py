@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.expressions.nodes import MOST_CONSTANTS, MOST_LEVELS
+from prdp.expressions.nodes import MAX_CONSTANTS, MAX_LEVELS
 from prdp.local import (
     Bins,
     Campaign,
@@ -27,9 +27,9 @@ from prdp.local import (
     measured,
 )
 from prdp.local.client.account import another_policy
-from prdp.local.client.campaign import MOST_REPORT_BITS, policy_text
+from prdp.local.client.campaign import MAX_REPORT_BITS, policy_text
 from prdp.local.client.client import Checked
-from prdp.local.protocols.categories import MOST_BITS, Frequencies, Method
+from prdp.local.protocols.categories import MAX_BITS, Frequencies, Method
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.protocol import Terms
 from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Symbol
@@ -62,7 +62,7 @@ def refusal(text: str | bytes) -> str:
     me, record = Client(), Watched()
     with pytest.raises(InvalidRequest) as caught:
         me.report(text, record)
-    assert me.left == 1
+    assert me.remaining == 1
     assert not record.seen
     assert len(str(caught.value)) < 1000
     assert str(caught.value).encode().decode().replace("\n", "").isprintable()
@@ -133,10 +133,10 @@ def test_a_campaign_of_very_many_keys_takes_no_longer_than_it_is_long() -> None:
 
 @pytest.mark.parametrize("method", ["bits", "oue"])
 def test_more_values_than_a_report_has_bits_for_are_refused(method: Method) -> None:
-    most = Categories("v", range(MOST_BITS))
-    assert Frequencies(most, method).size == MOST_BITS
+    most = Categories("v", range(MAX_BITS))
+    assert Frequencies(most, method).size == MAX_BITS
     text = Campaign("most", POLICY, "1", FrameworkProtocol(Frequencies(most, method), 1)).to_json()
-    more = text.replace(f",{MOST_BITS - 1}]", f",{MOST_BITS - 1},{MOST_BITS}]")
+    more = text.replace(f",{MAX_BITS - 1}]", f",{MAX_BITS - 1},{MAX_BITS}]")
     assert "olh" in refusal(more)
     assert "olh" in refusal(frequencies(list(range(1 << 20)), method))
 
@@ -147,7 +147,7 @@ def test_a_campaign_whose_reports_would_be_too_long_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="bits, and clients draw and send at most"):
         Campaign("wide", wide, "1", RatioSum(measured("v", 0, 10**40)))
     usual = Campaign("usual", POLICY, "1/2", RatioSum(measured("v", 0, 10**40)))
-    assert sum(field.bits for field in usual.fields) <= MOST_REPORT_BITS
+    assert sum(field.bits for field in usual.fields) <= MAX_REPORT_BITS
 
 
 @pytest.mark.parametrize("values", [[], [1, 1], [1, True], [None], [10**41], [[]], [["a"] * 9] * 9])
@@ -195,10 +195,10 @@ def nested(levels: int, name: str = "not") -> str:
     return TEXT.replace(COLUMN, f'["{name}",' * levels + COLUMN + "]" * levels)
 
 
-@pytest.mark.parametrize("levels", [MOST_LEVELS, 300, 500, 900, 950, 1000, 3000, 100_000])
+@pytest.mark.parametrize("levels", [MAX_LEVELS, 300, 500, 900, 950, 1000, 3000, 100_000])
 def test_a_policy_that_is_nested_too_deeply_is_refused(levels: int) -> None:
-    said = refusal(nested(levels))
-    assert "too large" in said or "too deeply" in said
+    stated = refusal(nested(levels))
+    assert "too large" in stated or "too deeply" in stated
 
 
 CASES = '["case",[[["boolean",true],' * 120 + COLUMN + ']],["null"]]' * 120
@@ -208,7 +208,7 @@ EITHER = '["or",["boolean",false],["and",["boolean",true],' * 60 + '["boolean",t
 @pytest.mark.parametrize("expression", [nested(120, "negate"), TEXT.replace(COLUMN, CASES)])
 def test_a_policy_of_as_many_levels_as_are_allowed_is_answered(expression: str) -> None:
     checked = Client().check(expression, {"balance": 40_000})
-    assert checked.says_something
+    assert checked.is_informative
     assert Client().report(expression, {"balance": 40_000})
 
 
@@ -259,7 +259,7 @@ def test_lists_nested_deeply_anywhere_are_refused(text: str) -> None:
 
 
 def test_a_policy_of_too_many_constants_or_parts_is_refused() -> None:
-    ones = ",".join(['["number",1]'] * (MOST_CONSTANTS + 1))
+    ones = ",".join(['["number",1]'] * (MAX_CONSTANTS + 1))
     assert "too large" in refusal(TEXT.replace(COLUMN, f'["in",{COLUMN},{ones}]'))
     assert "too large" in refusal(TEXT.replace(COLUMN, f'["+",{",".join([COLUMN] * 500_000)}]'))
 
@@ -299,24 +299,24 @@ def test_a_campaign_that_no_client_could_read_is_refused_where_it_is_made(number
     for wrong in (
         lambda: ProportionalCount(number),
         lambda: ProportionalSum(measure, number),
-        lambda: measured("v", 0, 0, grain=number),
+        lambda: measured("v", 0, 0, round_to=number),
         lambda: Campaign("v", prdp.Policy("v", at_least="1/2", at_most=number), "1", DomainCount()),
     ):
         with pytest.raises(InvalidRequest):
             wrong()
     fine = Fraction(10**97 + 1, 10**97)
-    for protocol in (ProportionalCount(fine), ProportionalSum(measured("v", 0, 1, grain=fine), fine)):
+    for protocol in (ProportionalCount(fine), ProportionalSum(measured("v", 0, 1, round_to=fine), fine)):
         policy = prdp.Policy("v", at_least="1/2", at_most=fine)
         campaign = Campaign("v", policy, "1", protocol)
         assert Campaign.from_json(campaign.to_json()) == campaign
 
 
-def test_what_an_owner_reads_has_nothing_that_a_terminal_obeys() -> None:
+def test_what_an_unit_reads_has_nothing_that_a_terminal_obeys() -> None:
     """Column names and policies are the asker's own words, and an owner reads them in a terminal."""
     name = "\x1b]0;you agreed\x07" + "x" * 10_000
-    said = str(Checked((name,), None, says_something=False))
+    stated = str(Checked((name,), None, is_informative=False))
     theirs = policy_text(prdp.Policy.column(name.replace("\x07", ""), at_least="1/2", at_most=1))
-    for shown in (said, str(another_policy(policy_text(POLICY), theirs))):
+    for shown in (stated, str(another_policy(policy_text(POLICY), theirs))):
         assert shown.isprintable()
         assert len(shown) < 1000
 

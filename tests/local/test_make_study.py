@@ -14,7 +14,7 @@ from prdp.local import Bins, Categories, CountStudy, SumStudy, frequencies, meas
 POLICY = prdp.Policy("20 / visits", at_least="1/20", at_most=10)
 BOUNDS: Any = {"visits": (2, 400), "pay": (0, 10_000)}
 BASICS: Any = {"policy": POLICY, "share": Fraction(1, 2), "name": "n"}
-PAY = measured("pay", 0, 10_000, grain="0.01")
+PAY = measured("pay", 0, 10_000, round_to="0.01")
 
 
 def summed(**given: Any) -> Any:
@@ -27,9 +27,9 @@ SAME: dict[str, tuple[Any, Any]] = {
         study(prdp.count(), **BASICS, method="printed"),
         CountStudy(**BASICS, noise="laplace", threshold="paper"),
     ),
-    "sum": (study(prdp.sum("pay"), **BASICS, bounds=BOUNDS, grain={"pay": 0.01}), summed()),
+    "sum": (study(prdp.sum("pay"), **BASICS, bounds=BOUNDS, round_to={"pay": 0.01}), summed()),
     "mean": (
-        study(prdp.mean("pay"), **BASICS, bounds=BOUNDS, grain={"pay": 0.01}, method="ratio"),
+        study(prdp.mean("pay"), **BASICS, bounds=BOUNDS, round_to={"pay": 0.01}, method="ratio"),
         summed(mean=True, method="ratio"),
     ),
 }

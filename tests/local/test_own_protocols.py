@@ -32,7 +32,7 @@ CLIENTS = range(8)
 
 
 @dataclass(frozen=True)
-class Told:
+class TierAnswers:
     """One of ten symbols, told so loudly that it is never another; the dummy's is 9."""
 
     kind: ClassVar[str] = "told"
@@ -43,7 +43,7 @@ class Told:
         return {}
 
     @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Told:
+    def from_facts(cls, facts: Mapping[str, Any]) -> TierAnswers:
         raise NotImplementedError
 
     def symbol(self, own: Own) -> int:
@@ -60,50 +60,50 @@ class Told:
 
     def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
         """Keep the order: the tally is what every client told, one after the other."""
-        told = [row[0] for row in rows]
-        return Tally(len(told), tuple(told))
+        reported = [row[0] for row in rows]
+        return Tally(len(reported), tuple(reported))
 
     def estimate(self, terms: Terms, tally: Tally) -> Any:  # noqa: ARG002
         return tally.totals
 
 
-class OneColumn(Told):
+class OneColumn(TierAnswers):
     def symbol(self, own: Own) -> int:
         return int(str(own.record["b"])) - 5
 
 
-class SometimesAnother(Told):
+class SometimesAnother(TierAnswers):
     """Reads a, and b only where a is 1."""
 
     def symbol(self, own: Own) -> int:
         return int(str(own.record.get("b", 0))) if own.record["a"] else 0
 
 
-class ByBudget(Told):
+class ByBudget(TierAnswers):
     def symbol(self, own: Own) -> int:
         return own.quanta % 10
 
 
-class Failing(Told):
+class Failing(TierAnswers):
     """Fails on some records, for which the dummy answers."""
 
     def symbol(self, own: Own) -> int:
         return {5: 1, 6: 2}[int(str(own.record["b"]))]
 
 
-class WantsADict(Told):
+class WantsADict(TierAnswers):
     """Takes a record that is no dict for an odd one."""
 
     def symbol(self, own: Own) -> int:
         return int(str(own.record["b"])) if isinstance(own.record, dict) else 8
 
 
-class AllOfIt(Told):
+class AllOfIt(TierAnswers):
     def symbol(self, own: Own) -> int:
         return sum(map(ord, repr(own.record))) % 9
 
 
-class Matching(Told):
+class Matching(TierAnswers):
     def symbol(self, own: Own) -> int:
         match own.record:
             case {"c": "x", "b": b}:
@@ -111,7 +111,7 @@ class Matching(Told):
         return 0
 
 
-class Merged(Told):
+class Merged(TierAnswers):
     def symbol(self, own: Own) -> int:
         merged = {**own.record, "more": 1}
         return len(merged) + (merged["c"] == "x")
@@ -121,7 +121,7 @@ ALL = [OneColumn, SometimesAnother, ByBudget, Failing, WantsADict, AllOfIt, Matc
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_every_client_tells_what_its_own_law_says_in_its_place(protocol: type[Told]) -> None:
+def test_every_client_tells_what_its_own_law_says_in_its_place(protocol: type[TierAnswers]) -> None:
     campaign: Any = Campaign("own", POLICY, "1", protocol([]))
     crowd = Crowd.of(ROWS, POLICY)
     laws = [laws_for(campaign, record_at(crowd.columns, place)) for place in CLIENTS]
@@ -132,7 +132,7 @@ def test_every_client_tells_what_its_own_law_says_in_its_place(protocol: type[To
     assert crowd_tally(campaign, crowd, Seeded(2)).totals == expected  # from what is remembered
 
 
-def test_kinds_that_are_told_apart_by_the_first_client_s_columns_alone_would_be_wrong(
+def test_kinds_that_are_distinguished_by_the_first_client_s_columns_alone_would_be_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The twin: whoever comes later reads nothing new, as if all laws read what the first one does."""

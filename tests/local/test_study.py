@@ -70,12 +70,12 @@ def test_a_threshold_for_coins_is_the_binomial_quantile(coins: int, loss: float,
 def test_a_threshold_for_laplace_noise_is_the_quantile_of_the_convolution(
     scale: Fraction, draws: int
 ) -> None:
-    reach = 400
-    one = stats.dlaplace(1 / float(scale)).pmf(np.arange(-reach, reach + 1))
+    tail_factor = 400
+    one = stats.dlaplace(1 / float(scale)).pmf(np.arange(-tail_factor, tail_factor + 1))
     masses = one
     for _ in range(draws - 1):
         masses = np.convolve(masses, one)
-    tails = np.cumsum(masses[::-1])[::-1][draws * reach :]
+    tails = np.cumsum(masses[::-1])[::-1][draws * tail_factor :]
     for chance in (0.2, 0.01, 1e-5):
         threshold = laplace_threshold(draws, scale, chance)
         assert tails[threshold] <= chance * (1 + 1e-6)
@@ -159,7 +159,7 @@ def test_a_whole_study_with_real_clients_comes_near_the_truth() -> None:
         step = study.after(*tallies)
     assert [part.label for part in step.parts] == ["a", "b"]
     assert [part.value for part in step.parts] == pytest.approx([40, 20], abs=8)
-    assert all(client.left == 0 for client, _ in clients)
+    assert all(client.remaining == 0 for client, _ in clients)
 
 
 RICH = {"v": np.repeat([100, 250, 2000, 900], 5000), "job": np.repeat(["a", "b", "c", "a"], 5000)}
@@ -174,7 +174,7 @@ def test_sums_and_means_of_rich_clients_come_near_the_truth(method: Any, mean: b
     assert found == pytest.approx(truth, rel=0.12)
 
 
-def test_sums_of_both_signs_are_told_in_laplace_noise() -> None:
+def test_sums_of_both_signs_are_reported_in_laplace_noise() -> None:
     flat = prdp.Policy.constant("5")
     values = {"v": np.repeat([-30, 50], 3000)}
     for method in ("ratio", "proportional", "framework"):
@@ -264,10 +264,10 @@ def test_quantiles_of_a_simulated_histogram_come_near_the_truth() -> None:
 def test_a_policy_tells_how_much_a_client_could_say_in_an_octave() -> None:
     """Under 10000 / v, a ratio v / E of 2^j means v = 100 · 2^(j/2)."""
     found = reaches(POLICY, MEASURE)
-    for octave, reach in enumerate(found[10:60], start=10):
+    for octave, tail_factor in enumerate(found[10:60], start=10):
         ratio = 2**octave / 100
-        assert 1 <= reach.value / math.sqrt(10_000 * ratio) < 1.2
-        assert 1 / 1.2 < reach.budget / math.sqrt(10_000 / (ratio / 2)) < 1.2
+        assert 1 <= tail_factor.value / math.sqrt(10_000 * ratio) < 1.2
+        assert 1 / 1.2 < tail_factor.budget / math.sqrt(10_000 / (ratio / 2)) < 1.2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from prdp.errors import InvalidRequest
 from prdp.local import Crowd, Estimate, SumStudy, Terms, measured, simulate
 from prdp.local.analyst.bias import Above, pulled
 from prdp.local.analyst.clear_octaves import graded
-from prdp.local.analyst.estimate import REACH
+from prdp.local.analyst.estimate import TAIL_FACTOR
 from prdp.local.analyst.study import above_cut, reaches
 from prdp.local.protocols.summing import Octaves, ProportionalSum, RatioGrid, RatioMass
 
@@ -36,7 +36,7 @@ def test_intervals_cover_the_sum_where_those_of_the_noise_do_not() -> None:
     found = simulate(SumStudy(**SUM), {"v": VALUES}, runs=60, seed=2)
     assert all(not one.unheard for one in found)
     covered = [low <= truth <= high for low, high in (one.interval() for one in found)]
-    by_noise = [low <= truth <= high for low, high in (one.interval(reach=1) for one in found)]
+    by_noise = [low <= truth <= high for low, high in (one.interval(tail_factor=1) for one in found)]
     assert np.mean(covered) >= 0.9
     assert np.mean(by_noise) < 0.8
 
@@ -47,7 +47,7 @@ def octaves_of(values: Any) -> Any:
 
 def forgetting_the_sign(found: Estimate) -> Estimate:
     """The twin: what was left out is taken for a size, so that a negative sum widens neither end."""
-    pull, deviation = pulled(found.above, REACH)
+    pull, deviation = pulled(found.above, TAIL_FACTOR)
     return replace(found, above=(Above(2.0, pull, deviation),))
 
 
@@ -67,10 +67,10 @@ def test_by_ratio_intervals_cover_the_sum_of_the_values_within_reach_of_what_was
     covered: dict[str, list[bool]] = {"claim": [], "noise": [], "twin": []}
     for one in simulate(study, {"v": values}, runs=150, seed=2):
         kept = int(one.choices[0][1].split()[0])  # "13 of 26" octaves
-        within = float(values[octaves < kept + math.log2(REACH)].sum())
+        within = float(values[octaves < kept + math.log2(TAIL_FACTOR)].sum())
         ends = {
             "claim": one.interval(),
-            "noise": one.interval(reach=1),
+            "noise": one.interval(tail_factor=1),
             "twin": forgetting_the_sign(one).interval(),
         }
         for name, (low, high) in ends.items():
@@ -93,16 +93,18 @@ def test_what_was_left_out_widens_the_side_of_its_sign_and_is_turned_about_with_
 def test_octaves_of_different_signs_cancel_in_what_was_left_out_as_they_do_in_the_sum() -> None:
     left = (Above(2.0, 40.0, 0.0, left_out=True), Above(4.0, -40.0, 0.0, left_out=True))
     found = estimate(above=left, signed=True)
-    assert found.interval(reach=4) == pytest.approx(found.interval(reach=1))
-    assert found.interval(reach=2)[1] == pytest.approx(found.interval(reach=1)[1] + 40)
+    assert found.interval(tail_factor=4) == pytest.approx(found.interval(tail_factor=1))
+    assert found.interval(tail_factor=2)[1] == pytest.approx(found.interval(tail_factor=1)[1] + 40)
 
 
-@pytest.mark.parametrize("reach", [2.1, 3, 4])
-def test_a_sum_that_was_left_out_counts_whole_as_soon_as_the_reach_is_in_its_octave(reach: float) -> None:
+@pytest.mark.parametrize("tail_factor", [2.1, 3, 4])
+def test_a_sum_that_was_left_out_counts_whole_as_soon_as_the_reach_is_in_its_octave(
+    tail_factor: float,
+) -> None:
     """All of its values may lie right above the octave's lower end."""
     found = estimate(above=(Above(4.0, 50.0, 0.0, left_out=True),))
-    assert found.interval(reach=reach)[1] == pytest.approx(found.interval(reach=1)[1] + 50)
-    assert found.interval(reach=2) == found.interval(reach=1)
+    assert found.interval(tail_factor=tail_factor)[1] == pytest.approx(found.interval(tail_factor=1)[1] + 50)
+    assert found.interval(tail_factor=2) == found.interval(tail_factor=1)
 
 
 def expected_masses(crowd: Crowd, terms: Terms) -> Octaves:
@@ -123,9 +125,9 @@ def bound_over_pull(share: Fraction, octave: int, values: Any = VALUES, unseen: 
         min(int(value), protocol.limit(terms, crowd.quanta(int(level))))
         for value, level in zip(values, crowd.levels, strict=True)
     )
-    most = [reach.budget * unseen for reach in reaches(POLICY, MEASURE)]
+    most = [tail_factor.budget * unseen for tail_factor in reaches(POLICY, MEASURE)]
     above = above_cut(terms, MEASURE, expected_masses(crowd, terms), slope, most)
-    bound, noise = pulled(above, reach=math.inf)
+    bound, noise = pulled(above, tail_factor=math.inf)
     assert noise == 0
     rounded = values.size  # a cut is a whole number, so that every value may lose one more
     return float((bound + rounded) / float(values.sum() - kept))
@@ -146,11 +148,11 @@ def test_a_bound_that_forgets_budgets_beyond_what_a_bit_can_say_is_wrong() -> No
 
 def test_a_longer_reach_never_gives_a_shorter_interval_without_noise_in_what_lies_above() -> None:
     found = estimate(above=tuple(Above(2.0**place, 5.0, 0.0) for place in range(1, 8)))
-    ends = [found.interval(reach=reach) for reach in (1, 1.5, 2, 4, 8, 64, math.inf)]
+    ends = [found.interval(tail_factor=tail_factor) for tail_factor in (1, 1.5, 2, 4, 8, 64, math.inf)]
     assert [low for low, _ in ends] == [ends[0][0]] * 7
     assert [high for _, high in ends] == sorted(high for _, high in ends)
     assert ends[0] == estimate().interval()
-    assert found.interval() == found.interval(reach=REACH)
+    assert found.interval() == found.interval(tail_factor=TAIL_FACTOR)
 
 
 def test_what_is_cut_pulls_values_of_both_signs_either_way() -> None:
@@ -163,10 +165,10 @@ def test_masses_below_zero_do_not_shorten_an_interval() -> None:
     assert estimate(above=(Above(2.0, -500.0, 1.0),)).interval() == estimate().interval()
 
 
-@pytest.mark.parametrize("reach", [0, 0.5, -1, math.nan])
-def test_a_reach_below_one_is_refused(reach: float) -> None:
+@pytest.mark.parametrize("tail_factor", [0, 0.5, -1, math.nan])
+def test_a_reach_below_one_is_refused(tail_factor: float) -> None:
     with pytest.raises(InvalidRequest, match="is not 1 or more"):
-        estimate().interval(reach=reach)
+        estimate().interval(tail_factor=tail_factor)
 
 
 def test_a_sum_says_from_where_to_where_and_a_mean_too() -> None:
@@ -181,12 +183,12 @@ def test_a_sum_says_from_where_to_where_and_a_mean_too() -> None:
         assert "leaves aside what lies further out" in found.caveat
 
 
-@pytest.mark.parametrize(("column", "said"), [("negative", "toward zero"), ("alternating", "either way")])
-def test_a_sum_says_where_cutting_moves_it(column: str, said: str) -> None:
+@pytest.mark.parametrize(("column", "stated"), [("negative", "toward zero"), ("alternating", "either way")])
+def test_a_sum_says_where_cutting_moves_it(column: str, stated: str) -> None:
     values, measure = COLUMNS[column]
     study = SumStudy(name="sum", policy=OF_SIZES, share="1", measure=measure)
     (found,) = simulate(study, {"v": values}, seed=1)
-    assert said in found.caveat
+    assert stated in found.caveat
 
 
 def test_the_chances_of_hearing_an_empty_octave_add_up_to_beta_and_fall() -> None:

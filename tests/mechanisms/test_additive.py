@@ -40,8 +40,8 @@ def opened(policy: str, kind: str) -> prdp.Table:
         pyarrow.table({"v": column, "weight": weight}),
         policy=Policy(policy, at_least="1/1000", at_most="2000"),
         bounds={"v": (-(10**6), 10**6), "weight": (1, 4)},
-        grain={"v": "0.01"} if kind == "cents" else None,
-        stand_in=True,
+        round_to={"v": "0.01"} if kind == "cents" else None,
+        synthetic=True,
     )
 
 

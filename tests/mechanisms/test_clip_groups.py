@@ -13,7 +13,7 @@ from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._clip_groups import PER_GROUP, ClipGroups, picked
-from prdp.mechanisms._threshold import RecordLadder, SparingLadder
+from prdp.mechanisms._threshold import RecordCandidates, SparingCandidates
 from prdp.mechanisms.clip import Clip, finer_bits
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.laws import Gated, Noisy, Then
@@ -109,7 +109,7 @@ def test_rules_pick_for_all_rows_what_they_pick_for_each(share: Fraction, wide: 
     groups, _, clip = groups_of(summaries(1, 2), share, signed=signed)
     rule = clip.law(groups.public, share).rule
     random = np.random.default_rng(1)
-    leasts = clip.finder.reached(RecordLadder(groups.public), share)
+    leasts = clip.finder.reached(RecordCandidates(groups.public), share)
     near = [least + int(random.integers(-3, 4)) for least in leasts for _ in range(40)]
     others = [int(random.integers(0, 2 * max(leasts))) for _ in range(200)]
     masses = [random.permutation(np.array([*near, *others, wide, -wide], dtype=object)) for _ in range(2)]
@@ -149,7 +149,7 @@ def test_one_group_is_drawn_as_its_law_draws(seed: int, signed: bool) -> None:
         assert drawn == clip.answers(one, Fraction(1, 100), Seeded(place), 200)
 
 
-def test_what_is_said_of_two_points_is_which_they_are() -> None:
+def test_what_is_stated_of_two_points_is_which_they_are() -> None:
     groups, (fine, *_), clip = groups_of([rich(signed=True)] * 40, Fraction(1), signed=True)
     points = Points.spanning(fine, 2)
     wanted = clip.law(fine, Fraction(1)).draw(Seeded(7), 40)
@@ -174,8 +174,8 @@ def test_groups_that_are_poor_choose_by_all_their_records_together(signed: bool)
     every = spared + fence.spared(share)
     assert {(pull.at, pull.spared, pull.drawn) for pull in pulls} == {(pulls[0].at, every, None)}
     law, mass = groups._pooled(np.arange(len(fine)))
-    ladder = SparingLadder(RecordLadder(merged), int(spared / LEVELS.quantum))
-    wanted = clip.finder.law(ladder, share, lambda _tuning, _place: Noisy((), ()))
+    candidates = SparingCandidates(RecordCandidates(merged), int(spared / LEVELS.quantum))
+    wanted = clip.finder.law(candidates, share, lambda _tuning, _place: Noisy((), ()))
     assert mass == spared
     for which in range(len(clip.finder.tunings)):
         assert then(law.laws[which]).first == then(wanted.laws[which]).first

@@ -21,12 +21,12 @@ TABLE = prdp.open(
     {"v": VALUES, "g": RANDOM.integers(0, 5, 3000)},
     policy=prdp.Policy("10000 / v", at_most=100),
     bounds={"v": (1, 10**9)},
-    stand_in=True,
+    synthetic=True,
 )
 
 
 def leader(point: int) -> Answer:
-    """Return a sum that was clipped at a point; its lattice is a quarter of a grain."""
+    """Return a sum that was clipped at a point; its lattice is a quarter of a rounding step."""
     found = Clipping(Fraction(4 * point), Fraction(10**16), Fraction(1), Fraction(2), 2, blind=False)
     return Answer(0, Fraction(1, 4), (), (), clipping=found)
 
@@ -37,12 +37,12 @@ def test_groups_that_follow_have_the_totals_and_the_words_that_each_has_alone() 
     follower = step.mechanism
     assert isinstance(follower, Following)
     cells = [one.valued().counted() for one in raw_cells(TABLE, plan)]
-    said = (leader(10**4), leader(10**6), leader(10**9))
+    stated = (leader(10**4), leader(10**6), leader(10**9))
     which = np.array([0, 1, 2, 1, 0])
-    column = AnswerColumn(np.zeros(5, np.int64), which, said)
+    column = AnswerColumn(np.zeros(5, np.int64), which, stated)
     (together,) = follower.grouped_after([column], SummaryGroups.of(cells), NO_NOISE, Seeded(1))
     for group, summary in enumerate(cells):
-        (alone,) = follower.after([said[which[group]]], summary, NO_NOISE, Seeded(2))
+        (alone,) = follower.after([stated[which[group]]], summary, NO_NOISE, Seeded(2))
         assert together[group] == alone
     assert len({one.steps for one in together}) == 5
 

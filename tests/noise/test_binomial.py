@@ -35,7 +35,7 @@ def below(law: TailBinomial, most: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("law", CASES, ids=str)
-def test_words_on_either_side_of_the_distribution_function_are_told_apart(law: TailBinomial) -> None:
+def test_words_on_either_side_of_the_distribution_function_are_distinguished(law: TailBinomial) -> None:
     with ctx.workprec(3000):
         for number, chance in enumerate(below(law, 6)[:-1]):
             word = int((chance * 2**64).floor().unique_fmpz())

@@ -23,6 +23,6 @@ class Answers:
     def standing(self, purpose: str, share: Fraction) -> None: ...
 
 
-def hint_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
-    hint = plan.hint(Answers(*entries))
-    return {} if hint is None else json.loads(hint)
+def warm_start_of(plan: Plan, *entries: Entry) -> dict[str, Any]:
+    warm_start = plan.warm_start(Answers(*entries))
+    return {} if warm_start is None else json.loads(warm_start)

@@ -21,7 +21,7 @@ def explanations(values: Any) -> list[str]:
     }
     policy, bounds = prdp.Policy("10 / greatest(v, 1)"), {"v": (0, 100)}
     table = prdp.open(columns, policy=policy, bounds=bounds, name="t")
-    owners = prdp.open(columns, policy=policy, bounds=bounds, name="t", protect="id")
+    unit = prdp.open(columns, policy=policy, bounds=bounds, name="t", privacy_unit="id")
     by_job = table.group_by("job", keys=["a", "b"])
     orders = {"who": columns["id"].copy(), "price": values.copy()}
     join = prdp.open_join(
@@ -39,10 +39,10 @@ def explanations(values: Any) -> list[str]:
         orders, records={"who": prdp.Records(columns, "id", policy, bounds=bounds)}, name="l"
     )
     return [
-        table.where("v > 3").explain(prdp.sum("v"), prdp.count(), share="1/10"),
+        table.filter("v > 3").explain(prdp.sum("v"), prdp.count(), share="1/10"),
         table.explain(prdp.count_distinct("job"), share="1/10", method="framework"),
         by_job.explain(prdp.mean("v"), share="1/10"),
-        owners.group_by("job", keys=["a", "b"]).explain(prdp.mean("v"), share="1/10"),
+        unit.group_by("job", keys=["a", "b"]).explain(prdp.mean("v"), share="1/10"),
         join.explain(prdp.sum("price"), share="1/10"),
         graph.explain(prdp.paths(2), share="1/10"),
         graph.explain(prdp.edges(), share="1/10"),
@@ -55,20 +55,20 @@ def test_an_explanation_does_not_depend_on_the_records() -> None:
 
 
 def test_an_explanation_names_the_share_the_statement_the_mechanism_and_the_proof() -> None:
-    for told in explanations(np.arange(N)):
-        assert told.startswith(
+    for reported in explanations(np.arange(N)):
+        assert reported.startswith(
             "charges  1/10 of every record's budget, before anything is read; 9/10 is left"
         )
-        assert "record   " in told
-        assert "  reads  " in told
-        assert "SELECT" in told
-        assert "proofs/" in told
-        assert '"format": 2' in told
+        assert "record   " in reported
+        assert "  reads  " in reported
+        assert "SELECT" in reported
+        assert "proofs/" in reported
+        assert '"format": 2' in reported
 
 
-def test_what_is_read_once_a_point_is_drawn_is_said_with_its_place_held() -> None:
-    (told,) = (told for told in explanations(np.arange(N)) if "joint" in told)
-    first, later = told.split("  reads  ")[1:]
+def test_what_is_read_once_a_point_is_drawn_is_stated_with_its_place_held() -> None:
+    (reported,) = (reported for reported in explanations(np.arange(N)) if "joint" in reported)
+    first, later = reported.split("  reads  ")[1:]
     assert ":b" not in first
     assert "(sum(value), 0) AS whole0, " in later  # one statement looks for the sum and for the count
     assert "count(value) AS whole1, " in later
@@ -76,12 +76,16 @@ def test_what_is_read_once_a_point_is_drawn_is_said_with_its_place_held() -> Non
 
 
 def test_the_parts_of_a_mean_are_drawn_with_all_of_its_share() -> None:
-    (told,) = (told for told in explanations(np.arange(N)) if "pooled" in told or "choosing together" in told)
-    assert "sum by clip with share 3/40" in told
-    assert "count by clip with share 1/40" in told
+    (reported,) = (
+        reported
+        for reported in explanations(np.arange(N))
+        if "pooled" in reported or "choosing together" in reported
+    )
+    assert "sum by clip with share 3/40" in reported
+    assert "count by clip with share 1/40" in reported
 
 
-def test_one_read_that_serves_two_queries_is_said_once() -> None:
+def test_one_read_that_serves_two_queries_is_stated_once() -> None:
     first = explanations(np.arange(N))[0]
     assert first.count("  reads  SELECT") == 1
     assert "what was read above" in first
@@ -95,7 +99,7 @@ def small(policy: str = "1", **options: Any) -> prdp.Table:
 
 def test_the_mechanism_that_public_facts_choose_is_the_one_that_answers() -> None:
     for policy in ("1", "CASE WHEN v < 3 THEN 1 ELSE 0.001 END", "1 / greatest(v, 1)"):
-        table = small(policy, stand_in=True)
+        table = small(policy, synthetic=True)
         (release,) = prdp.testing.simulate(table, prdp.count(), runs=1, seed=1)
         tiered = "budget tiers" in dict(release.choices)
         assert ("draws  tiers" in table.explain(prdp.count(), share=1)) is tiered
@@ -106,12 +110,14 @@ def test_two_columns_are_two_reads() -> None:
     assert "what was read above" not in small().explain(prdp.sum("v"), prdp.sum("w"), share=1)
 
 
-def test_what_is_free_or_would_be_refused_is_said() -> None:
+def test_what_is_free_or_would_be_refused_is_stated() -> None:
     table = small()
     table.count(share="9/10")
     assert table.explain(prdp.count(), share="9/10").startswith("charges  nothing: it was answered before")
     assert table.explain(prdp.sum("v"), share="1/5").startswith("charges  nothing: it would be refused")
-    assert small(stand_in=True).explain(prdp.count(), share=1).startswith("charges  nothing: the records are")
+    assert (
+        small(synthetic=True).explain(prdp.count(), share=1).startswith("charges  nothing: the records are")
+    )
 
 
 @pytest.mark.parametrize("share", ["0", "2"])

@@ -21,7 +21,7 @@ def opened(
     policy: prdp.Policy | str = LN, *, highest: int = 10**9, values: object = (120, 5_000)
 ) -> prdp.Table:
     columns = {"v": np.array(values), "g": np.arange(len(values)) % 2}  # type: ignore[arg-type]
-    return prdp.open(columns, policy=policy, bounds={"v": (1, highest)}, stand_in=True)
+    return prdp.open(columns, policy=policy, bounds={"v": (1, highest)}, synthetic=True)
 
 
 def method(table: prdp.Table, query: Query, share: str) -> str:
@@ -46,10 +46,10 @@ def test_what_is_not_proved_or_no_better_stays_with_clip() -> None:
     assert method(opened(), prdp.count(), "1") == "clip"
     assert method(opened(), prdp.variance("v"), "1") == "clip"
     assert method(opened(), prdp.sum("v * 2"), "1") == "clip"  # the policy says nothing of it
-    owners = prdp.open(
-        {"v": np.array([1]), "id": np.array([1])}, policy=LN, bounds={"v": (1, 10**9)}, protect="id"
+    unit = prdp.open(
+        {"v": np.array([1]), "id": np.array([1])}, policy=LN, bounds={"v": (1, 10**9)}, privacy_unit="id"
     )
-    assert method(owners, prdp.sum("v"), "1") == "clip"
+    assert method(unit, prdp.sum("v"), "1") == "clip"
     with pytest.raises(InvalidRequest, match="method='additive' does not answer this"):
         opened().count(share=1, method="additive")
 
@@ -100,13 +100,13 @@ def test_a_release_is_written_down_with_its_noise_and_read_again() -> None:
     assert '"shape"' not in release_to_json(opened().sum("v", share="1/10"))
 
 
-def test_owners_may_be_capped_and_the_release_says_so() -> None:
+def test_units_may_be_capped_and_the_release_says_so() -> None:
     columns = {"id": np.repeat(np.arange(500), 2), "v": np.tile([10, 100_000], 500)}
     bounds = {"v": (1, 10**6)}
-    table = prdp.open(columns, policy=LN, bounds=bounds, protect="id", most_rows=2, stand_in=True)
+    table = prdp.open(columns, policy=LN, bounds=bounds, privacy_unit="id", max_rows=2, synthetic=True)
     total = table.sum("v", share=1, method="additive")
     assert float(total.exact) < 500 * 100_010 / 2  # by the budget of 10 nobody counts for 100,010
-    assert total.caveat == "owners whose rows differ may count for less, which lowers it"
+    assert total.caveat == "units whose rows differ may count for less, which lowers it"
     assert total.kind == "95 % of the noise"
 
 
@@ -116,8 +116,8 @@ def test_cents_are_answered_in_cents() -> None:
         pyarrow.table({"v": cents}),
         policy=LN,
         bounds={"v": (1, 10**6)},
-        grain={"v": "0.01"},
-        stand_in=True,
+        round_to={"v": "0.01"},
+        synthetic=True,
     )
     total = table.sum("v", share=1, method="additive")
     low, high = total.interval("0.999999")

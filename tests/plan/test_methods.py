@@ -58,7 +58,9 @@ class Heads(Query):
 
     of: str = "all"
 
-    methods: ClassVar[tuple[Method, ...]] = (Method("plain count", lambda terms: PlainCount(), sees=counted),)
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method("plain count", lambda terms: PlainCount(), select_input=counted),
+    )
 
     def truth(self, shown: Summary) -> list[Fraction]:
         return [Fraction(shown.records)]
@@ -103,11 +105,11 @@ def test_a_query_from_outside_is_answered_charged_and_kept() -> None:
     assert row[0].value == pytest.approx(N, abs=40)
     assert row[0].method == "plain count"
     assert asked.agg(Heads(), share="1/2").releases == (row,)
-    assert asked.ledger.left == Fraction(1, 2)
+    assert asked.ledger.remaining == Fraction(1, 2)
 
 
 def test_the_share_for_a_query_from_outside_is_found_where_it_says_what_is_true() -> None:
-    asked = table(stand_in=True)
+    asked = table(synthetic=True)
     found = prdp.share_for(Heads(), error="5%", like=asked, runs=20)
     assert found.share is not None
     assert found.share < 1
@@ -119,7 +121,7 @@ def test_the_share_for_a_query_from_outside_is_found_where_it_says_what_is_true(
 
 
 def test_a_query_from_outside_is_asked_of_groups_and_simulated() -> None:
-    asked = table(stand_in=True)
+    asked = table(synthetic=True)
     (by_job,) = simulate(asked.group_by("job", keys=["chef", "clerk"]), Heads(), runs=1, seed=1)
     assert [key for key, _ in by_job] == [("chef",), ("clerk",)]
     (total,) = simulate(asked, Total("V"), runs=1, seed=1)
@@ -164,7 +166,7 @@ def test_a_query_that_its_text_cannot_hold_is_refused(what: Any) -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="found again by its class and its fields"):
         asked.agg(Odd(what), share=1)
-    assert asked.ledger.left == 1
+    assert asked.ledger.remaining == 1
 
 
 def test_a_query_that_is_made_in_a_function_is_refused() -> None:
@@ -183,7 +185,7 @@ class Spread(OfColumn):
 
 
 def test_a_variance_from_outside_is_taken_of_squares_that_were_read() -> None:
-    asked = table(stand_in=True)
+    asked = table(synthetic=True)
     (own,), (other,) = (simulate(asked, query, runs=1, seed=3) for query in (prdp.variance("v"), Spread("v")))
     assert own.exact == other.exact
 
@@ -203,7 +205,7 @@ def test_steps_never_spend_more_than_is_charged() -> None:
     asked = table()
     with pytest.raises(InvalidRequest, match="more than the share"):
         asked.agg(Greedy("v"), share="1/10")
-    assert asked.ledger.left == 1
+    assert asked.ledger.remaining == 1
 
 
 class Above(OfColumn):
@@ -220,14 +222,14 @@ class Above(OfColumn):
 
 
 def test_what_is_read_for_a_query_from_outside_serves_no_other_that_differs() -> None:
-    alone, beside = table(stand_in=True), table(stand_in=True)
+    alone, beside = table(synthetic=True), table(synthetic=True)
     for method in ("filter", "policy"):
         simulate(beside, Above("v"), method=method, runs=1, seed=1)
         for query in (prdp.sum("v"), prdp.count()):
             (one,), (other,) = (simulate(asked, query, runs=1, seed=2) for asked in (alone, beside))
             assert one == other
     both = [Above("v"), prdp.sum("v"), prdp.count()]
-    (found,) = simulate(table(stand_in=True), both, runs=1, seed=5)
+    (found,) = simulate(table(synthetic=True), both, runs=1, seed=5)
     assert found.releases[0][2].value == pytest.approx(N, abs=60)
 
 
@@ -238,20 +240,20 @@ class Raw(Query):
 
 
 def test_where_nothing_is_measured_every_record_counts_one() -> None:
-    asked = table(stand_in=True)
+    asked = table(synthetic=True)
     simulate(asked, prdp.sum("v"), runs=1, seed=1)
     (released,) = simulate(asked, Raw(), runs=1, seed=1)
     assert released.value == pytest.approx(N, abs=60)
 
 
 class Forty(Query):
-    """A count whose mechanism claims to be proved for groups of owners."""
+    """A count whose mechanism claims to be proved for groups of units."""
 
-    methods = (Method("forty", lambda terms: PlainCount(), owners=True, owner_groups=True),)
+    methods = (Method("forty", lambda terms: PlainCount(), for_units=True, unit_groups=True),)
 
 
-def test_groups_of_owners_are_answered_by_no_mechanism_but_the_proved_one() -> None:
-    groups = table(protect="who").group_by("job", keys=["chef"])
+def test_groups_of_units_are_answered_by_no_mechanism_but_the_proved_one() -> None:
+    groups = table(privacy_unit="who").group_by("job", keys=["chef"])
     with pytest.raises(InvalidRequest, match="not proved yet"):
         groups.agg(Forty(), share=1)
 
@@ -275,20 +277,20 @@ ROWS = [
 
 @pytest.mark.parametrize(("kind", "row"), ROWS)
 def test_every_row_of_the_table_answers(kind: type[Query], row: Method) -> None:
-    plan = table(stand_in=True).plan(example(kind), share=1, options=Options(row.name))
+    plan = table(synthetic=True).plan(example(kind), share=1, options=Options(row.name))
     (query,) = plan.queries
     assert query.method == row.name
     assert sum(step.share for step in query.steps) == 1
-    (released,) = simulate(table(stand_in=True), example(kind), method=row.name, runs=1, seed=2)
+    (released,) = simulate(table(synthetic=True), example(kind), method=row.name, runs=1, seed=2)
     assert released.share == 1
 
 
 @pytest.mark.parametrize(("kind", "row"), ROWS)
-def test_owners_are_answered_just_where_a_row_says_so(kind: type[Query], row: Method) -> None:
-    asked = table(stand_in=True, protect="who")
-    proved = row.owners and not kind.unproved
+def test_units_are_answered_just_where_a_row_says_so(kind: type[Query], row: Method) -> None:
+    asked = table(synthetic=True, privacy_unit="who")
+    proved = row.for_units and not kind.unproved
     groups = asked.group_by("job", keys=["chef"])
-    for opened, allowed in ((asked, proved), (groups, proved and row.owner_groups)):
+    for opened, allowed in ((asked, proved), (groups, proved and row.unit_groups)):
         if allowed:
             assert simulate(opened, example(kind), method=row.name, runs=1, seed=1)
         else:
@@ -304,6 +306,6 @@ def test_no_row_of_the_table_makes_a_python_object_of_a_cell(
         raise AssertionError("cells are columns")
 
     monkeypatch.setattr(Cell, "__init__", refused)
-    asked = table(stand_in=True)
+    asked = table(synthetic=True)
     for opened in (asked, asked.group_by("job", keys=["chef", "clerk"])):
         assert simulate(opened, example(kind), method=row.name, runs=1, seed=3)

@@ -41,15 +41,15 @@ def test_parts_of_a_charge_are_what_was_asked_for() -> None:
     assert [query.share for query in plan.queries] == [Fraction(1, 4), Fraction(1, 6), Fraction(1, 12)]
     assert [step.share for step in plan.queries[2].steps] == [Fraction(3, 16), Fraction(1, 16)]
     assert plan.queries[1].steps[0].share == Fraction(3, 16)  # the mean's, which has the shares of both
-    assert [step.paid for step in plan.queries[2].steps] == [Fraction(1, 16), Fraction(1, 48)]
+    assert [step.own_share for step in plan.queries[2].steps] == [Fraction(1, 16), Fraction(1, 48)]
 
 
 def test_groups_choose_together_unless_the_policy_reads_what_tells_them_apart() -> None:
     opened = table(9)
-    told = opened.group_by("job", keys=["chef", "cook"]).plan(prdp.sum("v"), share=1)
+    reported = opened.group_by("job", keys=["chef", "cook"]).plan(prdp.sum("v"), share=1)
     cut = opened.group_by(prdp.bins("v", [0, 10, 20])).plan(prdp.sum("v"), share=1)
     one = opened.group_by("job", keys=["chef"]).plan(prdp.sum("v"), share=1)
-    assert [plan.queries[0].together for plan in (told, cut, one)] == ["pooled", "", ""]
+    assert [plan.queries[0].together for plan in (reported, cut, one)] == ["pooled", "", ""]
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.rank import Rank
-from prdp.mechanisms.started_rank import StartedRank
+from prdp.mechanisms.warm_rank import WarmRank
 from prdp.release.bias import Clipping
 from prdp.release.release import Release
 from prdp.release.selection import Ranked
-from tests.plan.recorded import Answers, hint_of
+from tests.plan.recorded import Answers, warm_start_of
 
 RNG = np.random.default_rng(1)
 VALUES = RNG.lognormal(8, 1, 20_000).astype(np.int64) + 1
@@ -48,15 +48,15 @@ def entry(number: int, table: prdp.Table, answer: int, share: Fraction = TENTH, 
 
 def test_a_quantile_starts_from_its_earlier_answer_and_any_quantile_from_the_weights() -> None:
     table = opened()
-    older = table.where("age >= 40").where("v > 0")
-    same = table.where("v > 0 AND age >= 40")
+    older = table.filter("age >= 40").filter("v > 0")
+    same = table.filter("v > 0 AND age >= 40")
     known = entry(3, older, answer=2900)
     question = "median of v where age >= 40 AND v > 0, by rank, range 0 to 1000000000 of 1"
-    told = {"charge": 3, "question": question, "close": True}
-    found = hint_of(same.plan(prdp.median("v"), share=TENTH), known)
-    assert found == {MEDIAN: {"at": "2900"} | told, WEIGHTS: {"at": "4"} | told}
-    assert set(hint_of(same.plan(prdp.quantile("v", "0.9"), share=TENTH), known)) == {WEIGHTS}
-    assert set(hint_of(same.plan(prdp.quantile("v", ("0.5", "0.9")), share=TENTH), known)) == {
+    reported = {"charge": 3, "question": question, "close": True}
+    found = warm_start_of(same.plan(prdp.median("v"), share=TENTH), known)
+    assert found == {MEDIAN: {"at": "2900"} | reported, WEIGHTS: {"at": "4"} | reported}
+    assert set(warm_start_of(same.plan(prdp.quantile("v", "0.9"), share=TENTH), known)) == {WEIGHTS}
+    assert set(warm_start_of(same.plan(prdp.quantile("v", ("0.5", "0.9")), share=TENTH), known)) == {
         MEDIAN,
         WEIGHTS,
     }
@@ -64,9 +64,9 @@ def test_a_quantile_starts_from_its_earlier_answer_and_any_quantile_from_the_wei
 
 def test_no_quantile_starts_from_other_records_another_column_or_a_smaller_share() -> None:
     table = opened()
-    older = table.where("age >= 40")
+    older = table.filter("age >= 40")
     plans = (
-        older.where("age < 60").plan(prdp.median("v"), share=TENTH),
+        older.filter("age < 60").plan(prdp.median("v"), share=TENTH),
         table.plan(prdp.median("v"), share=TENTH),
         older.plan(prdp.median("v + 0"), share=TENTH),
         older.plan(prdp.median("v"), share="1/5"),
@@ -74,13 +74,15 @@ def test_no_quantile_starts_from_other_records_another_column_or_a_smaller_share
         older.plan(prdp.count(), share=TENTH),
         older.group_by("age", keys=[50, 60]).plan(prdp.median("v"), share=TENTH),
     )
-    assert not any(hint_of(plan, entry(3, older, answer=2900)) for plan in plans)
+    assert not any(warm_start_of(plan, entry(3, older, answer=2900)) for plan in plans)
 
 
 @pytest.mark.parametrize("changes", [{"simulated": True}, {"blind": True}], ids=str)
-def test_a_quantile_that_was_simulated_or_too_poor_tells_nothing(changes: dict[str, Any]) -> None:
+def test_a_quantile_that_was_simulated_or_insufficient_budget_tells_nothing(changes: dict[str, Any]) -> None:
     table = opened()
-    assert not hint_of(table.plan(prdp.median("v"), share=TENTH), entry(0, table, answer=2900, **changes))
+    assert not warm_start_of(
+        table.plan(prdp.median("v"), share=TENTH), entry(0, table, answer=2900, **changes)
+    )
 
 
 def test_groups_and_several_quantiles_at_once_tell_nothing() -> None:
@@ -89,30 +91,34 @@ def test_groups_and_several_quantiles_at_once_tell_nothing() -> None:
     grouped = table.group_by("age", keys=[20, 30]).plan(prdp.median("v"), share=TENTH)
     several = table.plan(prdp.quantile("v", ("0.5", "0.9")), share=TENTH)
     plan = table.plan(prdp.median("v"), share=TENTH)
-    assert not any(hint_of(plan, Entry(0, each.text, TENTH, release=release)) for each in (grouped, several))
+    assert not any(
+        warm_start_of(plan, Entry(0, each.text, TENTH, release=release)) for each in (grouped, several)
+    )
 
 
 def test_where_all_records_weigh_the_same_only_answers_are_taken() -> None:
     table = opened(policy=ONE_BUDGET)
-    assert set(hint_of(table.plan(prdp.median("v"), share=TENTH), entry(0, table, answer=7))) == {MEDIAN}
-    assert not hint_of(table.plan(prdp.quantile("v", "0.9"), share=TENTH), entry(0, table, answer=7))
+    assert set(warm_start_of(table.plan(prdp.median("v"), share=TENTH), entry(0, table, answer=7))) == {
+        MEDIAN
+    }
+    assert not warm_start_of(table.plan(prdp.quantile("v", "0.9"), share=TENTH), entry(0, table, answer=7))
 
 
-def test_of_several_answers_the_same_edition_comes_first_then_the_larger_share_then_the_newer() -> None:
-    table, before = opened(edition="2026-W47"), opened(edition="2026-W46")
+def test_of_several_answers_the_same_snapshot_comes_first_then_the_larger_share_then_the_newer() -> None:
+    table, before = opened(snapshot="2026-W47"), opened(snapshot="2026-W46")
     plan = table.plan(prdp.median("v"), share=TENTH)
     older, same, again = (entry(9, before, 1), entry(1, table, 2), entry(2, table, 3))
     larger = entry(0, table, answer=4, share=Fraction(1, 2))
-    assert hint_of(plan, older, same)[MEDIAN]["charge"] == 1
-    assert hint_of(plan, older, same, again)[MEDIAN]["charge"] == 2
-    assert hint_of(plan, again, larger, same)[MEDIAN]["charge"] == 0
-    assert hint_of(plan, older)[WEIGHTS]["close"] is False
+    assert warm_start_of(plan, older, same)[MEDIAN]["charge"] == 1
+    assert warm_start_of(plan, older, same, again)[MEDIAN]["charge"] == 2
+    assert warm_start_of(plan, again, larger, same)[MEDIAN]["charge"] == 0
+    assert warm_start_of(plan, older)[WEIGHTS]["close"] is False
 
 
-def test_the_exact_answer_is_stored_and_the_next_one_says_where_it_started(tmp_path: Path) -> None:
+def test_the_exact_answer_is_stored_and_the_next_one_says_where_it_warm(tmp_path: Path) -> None:
     table = opened(tmp_path / "t.ledger")
     first, second = table.median("v", share=TENTH), table.median("v", share="1/20")
-    stored = json.loads(table.ledger.entries[1].notes.hint or "{}")
+    stored = json.loads(table.ledger.entries[1].notes.warm_start or "{}")
     assert Fraction(stored[MEDIAN]["at"]) == first.exact
     assert isinstance(first.chosen, Ranked)
     assert first.chosen.clipping is not None
@@ -124,57 +130,57 @@ def test_the_exact_answer_is_stored_and_the_next_one_says_where_it_started(tmp_p
     assert table.median("v", share=TENTH) == first  # a standing answer is found without a hint
     assert len(table.ledger.entries) == 2
     after = table.explain(prdp.median("v"), share="1/50")
-    assert "proofs/started_rank.md" in after
+    assert "proofs/warm_rank.md" in after
     assert f"since  it starts from the answer of {words}" in after
 
 
-def test_a_charge_that_is_taken_up_draws_by_the_hint_that_it_was_made_with(tmp_path: Path) -> None:
+def test_a_charge_that_is_taken_up_draws_by_the_warm_start_that_it_was_made_with(tmp_path: Path) -> None:
     """By none where it had none, and by its own where there is a better one by now."""
     table = opened(tmp_path / "t.ledger")
     plan = table.plan(prdp.median("v"), share=TENTH)
-    hint = plan.hint(Answers(entry(7, table, answer=50_000)))
+    warm_start = plan.warm_start(Answers(entry(7, table, answer=50_000)))
     bare = table.plan(prdp.median("v"), share="1/11")
-    for each, notes in ((plan, Notes(hint=hint)), (bare, Notes(hint=None))):
+    for each, notes in ((plan, Notes(warm_start=warm_start)), (bare, Notes(warm_start=None))):
         assert isinstance(table.ledger.charge(each.text, each.share, notes=notes), Charge)
     table.median("v", share="1/5")
-    assert "charge 2" in (bare.hint(table.ledger) or "").replace('"charge": 2', "charge 2")
+    assert "charge 2" in (bare.warm_start(table.ledger) or "").replace('"charge": 2', "charge 2")
     assert "started from" not in dict(table.median("v", share="1/11").choices)
     assert "charge 7 " in dict(table.median("v", share=TENTH).choices)["started from"]
     assert len(table.ledger.entries) == 3
 
 
-@pytest.mark.parametrize("hint", [f'{{"{MEDIAN}": {{"at": "x"}}}}', f'{{"{WEIGHTS}": {{"at": "1"}}}}'])
-def test_what_is_no_hint_is_refused_and_nothing_is_drawn(hint: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("warm_start", [f'{{"{MEDIAN}": {{"at": "x"}}}}', f'{{"{WEIGHTS}": {{"at": "1"}}}}'])
+def test_what_is_no_warm_start_is_refused_and_nothing_is_drawn(warm_start: str, tmp_path: Path) -> None:
     table = opened(tmp_path / "t.ledger")
     plan = table.plan(prdp.median("v"), share=TENTH)
-    table.ledger.charge(plan.text, TENTH, notes=Notes(hint=hint))
+    table.ledger.charge(plan.text, TENTH, notes=Notes(warm_start=warm_start))
     with pytest.raises(prdp.LedgerError, match="cannot be read"):
         table.median("v", share=TENTH)
     assert table.ledger.entries[0].release is None
 
 
 @pytest.mark.parametrize("policy", [INVERSE, ONE_BUDGET], ids=["inverse", "one budget"])
-def test_a_started_step_keeps_its_share_and_its_text(policy: prdp.Policy) -> None:
+def test_a_warm_step_keeps_its_share_and_its_text(policy: prdp.Policy) -> None:
     table = opened(policy=policy)
     plan = table.plan(prdp.quantile("v", ("0.5", "0.9")), share=TENTH)
-    started = plan.hinted(plan.hint(Answers(entry(0, table, answer=2900))))
-    mechanism = started.queries[0].steps[0].mechanism
-    assert isinstance(mechanism, StartedRank)
+    warm = plan.warm_started(plan.warm_start(Answers(entry(0, table, answer=2900))))
+    mechanism = warm.queries[0].steps[0].mechanism
+    assert isinstance(mechanism, WarmRank)
     assert mechanism.rank.known == (2900, None)
     assert mechanism.at == (None if policy is ONE_BUDGET else 4)
     assert isinstance(plan.queries[0].steps[0].mechanism, Rank)
-    assert started.queries[0].steps[0].share == plan.queries[0].steps[0].share
-    assert started.text == plan.text
-    assert replace(started, queries=plan.queries) == plan
+    assert warm.queries[0].steps[0].share == plan.queries[0].steps[0].share
+    assert warm.text == plan.text
+    assert replace(warm, queries=plan.queries) == plan
 
 
-def test_answers_below_zero_and_in_fractions_are_places_on_their_grain() -> None:
+def test_answers_below_zero_and_in_fractions_are_places_on_their_rounding_step() -> None:
     columns = {"v": -VALUES / 100}
     table = prdp.open(
-        columns, policy=ONE_BUDGET, bounds={"v": (-(10**6), 10**6)}, grain={"v": "0.01"}, name="t"
+        columns, policy=ONE_BUDGET, bounds={"v": (-(10**6), 10**6)}, round_to={"v": "0.01"}, name="t"
     )
     first = table.median("v", share=TENTH)
     plan = table.plan(prdp.median("v"), share="1/20")
-    mechanism: Any = plan.hinted(plan.hint(table.ledger)).queries[0].steps[0].mechanism
+    mechanism: Any = plan.warm_started(plan.warm_start(table.ledger)).queries[0].steps[0].mechanism
     assert mechanism.rank.known == (first.steps,)
     assert first.steps < 0

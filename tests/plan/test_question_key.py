@@ -31,7 +31,7 @@ EVERYTHING: dict[str, Any] = {
     "where": "größe > 1",
     "by": ["job", {"bins": "v"}],
     "keys": [["chef", ["0", "15/2", True]]],
-    "edition": "2026-W46",
+    "snapshot": "2026-W46",
     "share": "1/2",
     "once": "0123",
 }
@@ -169,8 +169,8 @@ def test_a_name_is_found_whatever_its_token_is_and_no_other_name() -> None:
             "mine of a, b, c, by framework, beta 1/10, split 1/4",
         ),
         (
-            question_text({"ask": [COUNT, COUNT | {"method": "naive"}], "share": "1/2", "edition": "W46"}),
-            "count, count, by clip and naive, edition W46",
+            question_text({"ask": [COUNT, COUNT | {"method": "naive"}], "share": "1/2", "snapshot": "W46"}),
+            "count, count, by clip and naive, snapshot W46",
         ),
         (
             asked(COUNT, by=["job", {"date_trunc": ["month", "day"]}, {"bins": "v"}], keys="30 keys"),
@@ -178,5 +178,5 @@ def test_a_name_is_found_whatever_its_token_is_and_no_other_name() -> None:
         ),
     ],
 )
-def test_a_question_is_said_in_words(text: str, words: str) -> None:
+def test_a_question_is_stated_in_words(text: str, words: str) -> None:
     assert in_words(text) == words

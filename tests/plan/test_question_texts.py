@@ -77,7 +77,7 @@ def asked(columns: list[str]) -> dict[Any, str]:
     texts: dict[Any, str] = {}
 
     def ask(what: Any, *queries: Any, groups: Any = None, where: Any = None) -> None:
-        asked = table if where is None else table.where(where)
+        asked = table if where is None else table.filter(where)
         texts[what] = asked.planner.plan(queries, "1/4", groups).text
 
     ask("count", prdp.count())
@@ -127,7 +127,14 @@ def released(columns: list[str], chosen: list[list[str]], called: list[str]) -> 
 
     def text(some: list[str], name: str | None, mechanism: Any) -> str:
         plan = custom_plan(
-            table.planner, mechanism, some, table.ledger.left, split=None, beta=None, sample=False, name=name
+            table.planner,
+            mechanism,
+            some,
+            table.ledger.remaining,
+            split=None,
+            beta=None,
+            sample=False,
+            name=name,
         )
         return without_token(plan.text)
 
@@ -271,4 +278,4 @@ def test_the_facts_of_a_ledger_keep_their_words() -> None:
     facts = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 100)}).facts
     assert facts["units"] == {"price": "1/100"}
     differing = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 10)})
-    assert Binding(facts).differences(differing) == ["grain of price: 1/100 -> 1/10"]
+    assert Binding(facts).differences(differing) == ["round_to of price: 1/100 -> 1/10"]

@@ -35,14 +35,14 @@ BOUNDS = {"v": (1, 10**4), "w": (1, 10**4), "g": (0, 2)}
 
 
 def table(policy: str = "100 / v", **options: Any) -> prdp.Table:
-    return prdp.open(COLUMNS, policy=policy, bounds=BOUNDS, name="t", stand_in=True, **options)
+    return prdp.open(COLUMNS, policy=policy, bounds=BOUNDS, name="t", synthetic=True, **options)
 
 
 def draws(plan: Plan) -> list[Step]:
     """Return the draws of a statement: of steps that are one draw, the first."""
     first: dict[object, Step] = {}
     for place, step in enumerate(step for query in plan.queries for step in query.steps):
-        first.setdefault(("alone", place) if step.once is None else step.once, step)
+        first.setdefault(("alone", place) if step.shared_draw_id is None else step.shared_draw_id, step)
     return list(first.values())
 
 
@@ -91,9 +91,15 @@ def test_with_any_shares_each_step_has_at_least_its_own(parts: tuple[str, ...]) 
     assert sum(step.share for step in draws(plan)) <= sum(map(Fraction, parts))
 
 
-def test_columns_grains_filters_and_methods_are_told_apart() -> None:
+def test_columns_rounding_steps_filters_and_methods_are_distinguished() -> None:
     half = Fraction(1, 2)
-    for other in (prdp.mean("w"), prdp.mean("v", grain=5), prdp.mean("v + 1"), prdp.count(), prdp.max("v")):
+    for other in (
+        prdp.mean("w"),
+        prdp.mean("v", round_to=5),
+        prdp.mean("v + 1"),
+        prdp.count(),
+        prdp.max("v"),
+    ):
         assert shares(prdp.sum("v"), other)[0] == [half], other
     grown = table("2 * ln(1 + v / 100) + 1/10")
     methods = {query.method for query in grown.plan(prdp.sum("v"), prdp.mean("v"), share=1).queries}
@@ -104,7 +110,7 @@ def test_columns_grains_filters_and_methods_are_told_apart() -> None:
 def test_each_query_is_charged_what_it_asked_for_and_has_the_text_that_it_had() -> None:
     plan = table().plan(prdp.sum("v"), prdp.mean("v"), share="1/2", shares=["1/8", "3/8"])
     assert [query.facts["share"] for query in plan.queries] == ["1/8", "3/8"]
-    assert [step.paid for step in plan.queries[1].steps] == [Fraction(9, 32), Fraction(3, 32)]
+    assert [step.own_share for step in plan.queries[1].steps] == [Fraction(9, 32), Fraction(3, 32)]
     assert plan.share == Fraction(1, 2)
 
 
@@ -118,7 +124,7 @@ def answers(opened: Any, *queries: Query) -> list[ReleaseTable]:
     "of", ["table", "groups", "groups that the policy reads", "owners", "owners' groups"]
 )
 def test_it_is_the_same_number_wherever_it_is_used(of: str) -> None:
-    kept = table(protect="owner", most_rows=3) if "owners" in of else table()
+    kept = table(privacy_unit="owner", max_rows=3) if "owners" in of else table()
     opened: Any = {
         "groups": kept.group_by("g", keys=range(3)),
         "groups that the policy reads": kept.group_by(prdp.bins("v", [1, 100, 500])),
@@ -147,9 +153,12 @@ def test_a_plan_that_says_it_shares_and_pays_for_less_is_refused() -> None:
     plan = table().plan(prdp.sum("v"), prdp.mean("v"), share="1/2")
     total, mean = plan.queries
     with pytest.raises(InvalidRequest, match="more than the share"):
-        replace(plan, queries=(total, replace(mean, steps=tuple(replace(s, once=None) for s in mean.steps))))
+        replace(
+            plan,
+            queries=(total, replace(mean, steps=tuple(replace(s, shared_draw_id=None) for s in mean.steps))),
+        )
     with pytest.raises(InvalidRequest, match="more than the share"):
-        replace(mean, steps=tuple(replace(step, paid=None) for step in mean.steps))
+        replace(mean, steps=tuple(replace(step, own_share=None) for step in mean.steps))
 
 
 def test_the_plan_in_words_says_what_is_drawn_once() -> None:
@@ -177,7 +186,7 @@ def loss(steps: Sequence[Step]) -> float:
     found = [
         worst_loss(
             [RECORD],
-            lambda cells, step=step: step.mechanism.law(step.sees(cells), step.share),  # type: ignore[misc]
+            lambda cells, step=step: step.mechanism.law(step.select_input(cells), step.share),  # type: ignore[misc]
             summary_of,
             lambda record, step=step: float(step.share) * budget(record),  # type: ignore[misc]
             2,

@@ -52,7 +52,7 @@ def as_keys(file: str) -> str:
 
 def refused(project: prdp.Project, text: str = GROUPED, name: str = "people") -> str:
     """Return the one refusal of everything that could read the file; none begins an account."""
-    said: set[str] = set()
+    stated: set[str] = set()
     asks: list[Any] = [
         lambda: project.sql(text, share="1/10"),
         lambda: project.explain_sql(text, share="1/10"),
@@ -64,19 +64,19 @@ def refused(project: prdp.Project, text: str = GROUPED, name: str = "people") ->
     for ask in asks:
         with pytest.raises(InvalidRequest, match="is the private table") as refusal:
             ask()
-        said.add(str(refusal.value))
+        stated.add(str(refusal.value))
     assert not project.is_begun(name)
-    (only,) = {one for one in said if "keys" in one} or said
+    (only,) = {one for one in stated if "keys" in one} or stated
     return only
 
 
 def test_the_private_file_is_refused_as_its_own_list_of_keys(folder: Path) -> None:
-    said = refused(declare('"people.csv"', CSV, as_keys("people.csv")))
-    assert said.startswith("prdp.toml, line 6: tables.people.keys.person: this is the private table people")
-    assert 'Write the list of keys that anybody may know, person = ["a", "b"]' in said
-    assert 'person = "private"' in said
-    assert "Zoë" not in said
-    assert str(folder) in said
+    stated = refused(declare('"people.csv"', CSV, as_keys("people.csv")))
+    assert stated.startswith("prdp.toml, line 6: tables.people.keys.person: this is the private table people")
+    assert 'Write the list of keys that anybody may know, person = ["a", "b"]' in stated
+    assert 'person = "private"' in stated
+    assert "Zoë" not in stated
+    assert str(folder) in stated
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -104,8 +104,8 @@ def test_a_file_of_a_database_is_refused_as_keys(folder: Path) -> None:
 def test_a_private_parquet_file_is_refused_as_a_public_table(folder: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"person": ["Zoë"], "amount": [3]}), "people.parquet")
     text = "SELECT p.person, COUNT(*) FROM people a JOIN p ON a.person = p.person GROUP BY p.person"
-    said = refused(declare('"people.parquet"', "[public]", 'p = "people.parquet"'), text)
-    assert said.startswith("prdp.toml, line 6: public.p: this is the private table people itself")
+    stated = refused(declare('"people.parquet"', "[public]", 'p = "people.parquet"'), text)
+    assert stated.startswith("prdp.toml, line 6: public.p: this is the private table people itself")
 
 
 def test_the_private_file_of_one_table_is_refused_as_keys_of_another(folder: Path) -> None:
@@ -119,8 +119,8 @@ def test_the_private_table_and_the_rows_of_a_join_are_refused_as_public_tables(f
     (folder / "orders.csv").write_text("customer\n1\n")
     for file in ("customers.csv", "orders.csv"):
         Path("prdp.toml").write_text(f'{SHOP}[public]\np = "{file}"\n')
-        said = refused(prdp.project(), "SELECT COUNT(*) FROM customers", "shop")
-        assert f"public.p: this is the private table {file[:-4]} itself" in said
+        stated = refused(prdp.project(), "SELECT COUNT(*) FROM customers", "shop")
+        assert f"public.p: this is the private table {file[:-4]} itself" in stated
 
 
 def test_what_is_public_in_a_join_may_be_a_public_table_but_not_private_elsewhere(folder: Path) -> None:
@@ -180,14 +180,14 @@ def test_two_tables_of_one_database_s_file_have_two_roles_and_a_view_of_one_has_
 ) -> None:
     for honest in ("CREATE TABLE towns AS FROM places", "CREATE VIEW towns AS FROM places WHERE code > 0"):
         project = shop_of(honest, file)
-        assert project["shop"].left == 1
+        assert project["shop"].remaining == 1
         Path("shop.ledger").unlink()
     for private in ("id", "town"):
         project = shop_of(f"CREATE VIEW towns AS SELECT {private} AS code FROM customers", file)
         refused(project, "SELECT COUNT(*) FROM customers", "shop")
 
 
-def test_a_link_to_the_database_of_the_records_is_no_stand_in_for_them(folder: Path) -> None:
+def test_a_link_to_the_database_of_the_records_is_no_synthetic_table_for_them(folder: Path) -> None:
     with duckdb.connect("bank.duckdb") as bank:
         bank.execute("CREATE TABLE people AS SELECT 'Zoë' AS person, 3 AS amount")
     with duckdb.connect("like.duckdb") as like:
@@ -195,5 +195,5 @@ def test_a_link_to_the_database_of_the_records_is_no_stand_in_for_them(folder: P
     project = declare('"bank.duckdb"', 'table = "people"')
     os.link("bank.duckdb", "other.duckdb")
     with pytest.raises(InvalidRequest, match="is the table 'people' itself"):
-        project.open("people", stand_in="other.duckdb")
-    assert project.open("people", stand_in="like.duckdb").name == "people"
+        project.open("people", synthetic="other.duckdb")
+    assert project.open("people", synthetic="like.duckdb").name == "people"

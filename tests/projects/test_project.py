@@ -21,7 +21,7 @@ source = "accounts.csv"
 policy = "10000 / greatest(abs(balance), 100)"
 at_most = 10
 bounds = { balance = [-1e9, 1e9], age = [0, 120] }
-grain = { balance = 0.01 }
+round_to = { balance = 0.01 }
 types = { age = "BIGINT", balance = "DECIMAL(18,2)", job = "VARCHAR" }
 """
 
@@ -47,7 +47,7 @@ def test_a_project_is_found_from_any_folder_below_it_and_opens_its_tables(folder
     assert accounts.bounds["balance"] == (Fraction(-(10**9)), Fraction(10**9))
     accounts.count(share="1/4")
     assert project["accounts"] is accounts
-    assert prdp.DurableLedger(folder / "accounts.ledger").left == Fraction(3, 4)
+    assert prdp.DurableLedger(folder / "accounts.ledger").remaining == Fraction(3, 4)
 
 
 def test_decimals_in_a_project_are_exact(folder: Path) -> None:
@@ -76,7 +76,7 @@ policy = "1"
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "stated"),
     [
         ("[tables.a]\nsource = 3\n", 2, "tables.a.source: is not understood"),
         ('[tables.a]\nsource = "a.csv"\npolcy = "1"\n', 3, "Did you mean policy?"),
@@ -89,12 +89,12 @@ policy = "1"
         (ACCOUNTS.replace("accounts.csv", "${NOT_SET_ANYWHERE}"), 2, "NOT_SET_ANYWHERE is not set"),
     ],
 )
-def test_a_mistake_is_named_by_its_line(folder: Path, text: str, line: int, said: str) -> None:
+def test_a_mistake_is_named_by_its_line(folder: Path, text: str, line: int, stated: str) -> None:
     write(folder, text)
     with pytest.raises(prdp.InvalidRequest) as caught:
         next(iter(prdp.project().values()))
     assert f"prdp.toml, line {line}: " in str(caught.value)
-    assert said in str(caught.value)
+    assert stated in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_toml_is_refused_with_its_line(folder: Path) -> None:
         prdp.project()
 
 
-def test_where_there_is_no_project_the_first_steps_are_said(
+def test_where_there_is_no_project_the_first_steps_are_stated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -112,16 +112,16 @@ def test_where_there_is_no_project_the_first_steps_are_said(
         prdp.project()
 
 
-def test_a_stand_in_takes_a_table_s_place_and_is_charged_nothing(folder: Path) -> None:
+def test_a_synthetic_table_takes_a_table_s_place_and_is_charged_nothing(folder: Path) -> None:
     like = {"age": np.array([1]), "balance": np.array([2]), "job": np.array(["x"])}
-    table = prdp.project().open("accounts", stand_in=like)
-    assert table.stand_in
+    table = prdp.project().open("accounts", synthetic=like)
+    assert table.synthetic
     assert not (folder / "accounts.ledger").exists()
 
 
-def test_the_real_records_are_no_stand_in_for_themselves(folder: Path) -> None:
-    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'accounts' itself"):
-        prdp.project().open("accounts", stand_in=str(folder / "accounts.csv"))
+def test_the_real_records_are_no_synthetic_table_for_themselves(folder: Path) -> None:
+    with pytest.raises(prdp.InvalidRequest, match="the synthetic table is the table 'accounts' itself"):
+        prdp.project().open("accounts", synthetic=str(folder / "accounts.csv"))
 
 
 def test_the_published_schema_is_the_one_that_is_checked() -> None:
@@ -159,22 +159,22 @@ def test_a_project_opens_lists_of_files_and_tables_of_databases(tmp_path: Path) 
     assert abs(float(opened["files"].count(share="1/2").value) - 800) < 100
     with pytest.raises(prdp.InvalidRequest, match=r"line 8: .*are one file"):
         opened["both"]
-    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'money' itself"):
-        opened.open("money", stand_in=tmp_path / "bank.duckdb")
-    with pytest.raises(prdp.InvalidRequest, match="the stand-in is the table 'files' itself"):
-        opened.open("files", stand_in=[tmp_path / "b.parquet"])
-    assert opened.open("money", stand_in=[tmp_path / "a.parquet"]).count(share=1).simulated
+    with pytest.raises(prdp.InvalidRequest, match="the synthetic table is the table 'money' itself"):
+        opened.open("money", synthetic=tmp_path / "bank.duckdb")
+    with pytest.raises(prdp.InvalidRequest, match="the synthetic table is the table 'files' itself"):
+        opened.open("files", synthetic=[tmp_path / "b.parquet"])
+    assert opened.open("money", synthetic=[tmp_path / "a.parquet"]).count(share=1).simulated
 
 
 def test_a_project_names_who_reads_a_table(tmp_path: Path) -> None:
     people = str(tmp_path / "people.parquet")
     duckdb.execute(f"COPY (SELECT range % 90 AS age FROM range(1000)) TO '{people}'")
-    said = '[tables.people]\nsource = "people.parquet"\npolicy = "1"\nengine = "polars"\n'
-    (tmp_path / "prdp.toml").write_text(said)
+    stated = '[tables.people]\nsource = "people.parquet"\npolicy = "1"\nengine = "polars"\n'
+    (tmp_path / "prdp.toml").write_text(stated)
     opened = prdp.project(tmp_path)
     assert opened["people"].sql("SELECT COUNT(*) FROM people", share=1).answer is not None
     assert opened["people"]._engine.name == "polars"
-    (tmp_path / "prdp.toml").write_text(said.replace("polars", "sparks"))
+    (tmp_path / "prdp.toml").write_text(stated.replace("polars", "sparks"))
     with pytest.raises(prdp.InvalidRequest, match=r"line 4: tables\.people\.engine: is not understood"):
         prdp.project(tmp_path)
 
@@ -186,7 +186,7 @@ def test_a_project_names_who_reads_a_table(tmp_path: Path) -> None:
 def test_spark_is_given_names_of_its_catalog_as_they_are(
     tmp_path: Path, source: str, given: str | None
 ) -> None:
-    said = f'[tables.accounts]\nsource = "{source}"\npolicy = "1"\nengine = "spark"\n'
-    (tmp_path / "prdp.toml").write_text(said)
+    stated = f'[tables.accounts]\nsource = "{source}"\npolicy = "1"\nengine = "spark"\n'
+    (tmp_path / "prdp.toml").write_text(stated)
     opened = prdp.project(tmp_path)
     assert opened._source_of("accounts") == (given or str(tmp_path / source))

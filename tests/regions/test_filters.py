@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from prdp.engines.row_sql.expressions import to_sql
-from prdp.expressions.nodes import Among, And, Column, IsNull, Node, Not, Or, walk
+from prdp.expressions.nodes import And, Column, InList, IsNull, Node, Not, Or, walk
 from prdp.regions import points as points_module
 from prdp.regions import region as region_module
 from prdp.regions.points import WHOLE, PointSet
@@ -205,61 +205,61 @@ def complement(region: Region) -> Region:
     return intersection(parts)
 
 
-def complementing(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def complementing(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Widen a condition, and then complement it for NOT."""
     if isinstance(node, Not):
-        inner = complementing(node.operand, schema, fixed)
+        inner = complementing(node.operand, schema, immutable)
         return Sides(complement(inner.true), inner.true)
-    return rebuilt(node, lambda part: complementing(part, schema, fixed))
+    return rebuilt(node, lambda part: complementing(part, schema, immutable))
 
 
-def null_is_in_no_set(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def null_is_in_no_set(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     if isinstance(node, IsNull):
-        return Sides(NOBODY, sides(node, schema, fixed).false)
-    return rebuilt(node, lambda part: null_is_in_no_set(part, schema, fixed))
+        return Sides(NOBODY, sides(node, schema, immutable).false)
+    return rebuilt(node, lambda part: null_is_in_no_set(part, schema, immutable))
 
 
-def within_bounds(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def within_bounds(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Take the declared bounds, 0 to 50, for all that there is."""
     bounded = Region.where(
         "v", PointSet.of("number", [(points_module.ordinal(0.0), points_module.ordinal(50.0))], null=True)
     )
-    right = sides(node, schema, fixed)
+    right = sides(node, schema, immutable)
     return Sides(intersection([right.true, bounded]), intersection([right.false, bounded]))
 
 
-def hull_of_the_list(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def hull_of_the_list(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Shorten a list to what lies between its ends, and take for FALSE what is outside."""
     if isinstance(node, Not):
-        inner = hull_of_the_list(node.operand, schema, fixed)
+        inner = hull_of_the_list(node.operand, schema, immutable)
         return Sides(inner.false, inner.true)
-    right = sides(node, schema, fixed)
-    if isinstance(node, Among) and isinstance(node.operand, Column):
+    right = sides(node, schema, immutable)
+    if isinstance(node, InList) and isinstance(node.operand, Column):
         (box,) = right.true.boxes
         ((column, listed),) = box.sides
         hull = PointSet(listed.kind, ((listed.spans[0][0], listed.spans[-1][1]),))
         return Sides(Region.where(column, hull), Region.where(column, hull.others()))
-    return rebuilt(node, lambda part: hull_of_the_list(part, schema, fixed))
+    return rebuilt(node, lambda part: hull_of_the_list(part, schema, immutable))
 
 
-def cut_short(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def cut_short(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Drop what is past a limit of boxes."""
-    right = sides(node, schema, fixed)
+    right = sides(node, schema, immutable)
     return Sides(Region(right.true.boxes[:1]), Region(right.false.boxes[:1]))
 
 
-def exact_wholes(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def exact_wholes(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Take a constant beyond 2^53 for the one whole number, although the engine compares doubles."""
-    right = sides(node, schema, fixed)
+    right = sides(node, schema, immutable)
     beyond = PointSet.of("whole", [(BIG + 1, BIG + 2)])
     return Sides(Region.where("a", beyond), right.false)
 
 
-def years_of_python(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def years_of_python(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Leave the last moment that Python knows out, as a half-open range of datetimes must."""
     first, last = (points_module.microseconds(end) for end in (datetime.min, datetime.max))
     known = Region.where("m", PointSet.of("moment", [(first, last)], null=True))
-    right = sides(node, schema, fixed)
+    right = sides(node, schema, immutable)
     return Sides(intersection([right.true, known]), intersection([right.false, known]))
 
 

@@ -83,7 +83,7 @@ def test_a_record_is_in_the_region_just_when_the_engine_finds_its_group(
     policy = Policy.constant(1).within(engine.schema, {})
     for value, held in zip(values, table["c"].to_pylist(), strict=True):
         alone = open_source(table.filter(pyarrow.array([other is value for other in values])), None)
-        opened = prdp.open(engine=alone, policy=policy, stand_in=True)
+        opened = prdp.open(engine=alone, policy=policy, synthetic=True)
         (planned,) = opened.group_by(by, keys=keys).plan(prdp.count(), share=1).queries
         found = planned.read.find(opened._reader)
         listed = any(len(summary.cells) for summary in found)

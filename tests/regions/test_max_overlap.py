@@ -14,7 +14,7 @@ import pytest
 
 from prdp.expressions.nodes import Node
 from prdp.regions import max_overlap as depth_module
-from prdp.regions.max_overlap import MOST_COMPARED, MOST_WORK, overlapping, spent_in
+from prdp.regions.max_overlap import MAX_COMPARED, MAX_WORK, overlapping, spent_in
 from prdp.regions.points import WHOLE, PointSet, double_at
 from prdp.regions.query_region import filter_region
 from prdp.regions.region import EVERYBODY, NOBODY, Box, Region, union
@@ -116,7 +116,7 @@ def test_shares_without_a_short_common_denominator_are_rounded_up_by_next_to_not
     assert spent_in(box(a=(5, 5)), charges) == 1  # few shares have a common denominator
 
 
-def test_no_content_was_charged_more_than_its_region_is_said_to_have_spent() -> None:
+def test_no_content_was_charged_more_than_its_region_is_stated_to_have_spent() -> None:
     random = Random(7)
     for _ in range(300):
         texts = [condition(random, random.randint(1, 4)) for _ in range(6)]
@@ -259,14 +259,14 @@ def test_what_is_looked_at_is_bounded_for_hostile_regions(
 ) -> None:
     looks: Counter[str] = Counter()
 
-    def counted(name: str, owner: Any) -> None:
-        plain = getattr(owner, name)
+    def counted(name: str, unit: Any) -> None:
+        plain = getattr(unit, name)
 
         def look(*given: Any) -> Any:
             looks[name] += 1
             return plain(*given)
 
-        monkeypatch.setattr(owner, name, look)
+        monkeypatch.setattr(unit, name, look)
 
     charges = slabs(Random(12), count, boxes, spans, "abcdef")
     counted("meet", PointSet)
@@ -275,8 +275,8 @@ def test_what_is_looked_at_is_bounded_for_hostile_regions(
         looks.clear()
         found = spent_in(region, charges)
         assert Fraction(1, count) <= found <= 1
-        assert looks["meet"] <= MOST_COMPARED
-        assert looks["is_in"] <= MOST_WORK + 10 * count * boxes
+        assert looks["meet"] <= MAX_COMPARED
+        assert looks["is_in"] <= MAX_WORK + 10 * count * boxes
 
 
 def test_nobody_has_spent_nothing_and_everybody_the_most() -> None:

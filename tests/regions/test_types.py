@@ -83,7 +83,7 @@ def opened(native: str, database: duckdb.DuckDBPyConnection) -> Table:
     database.execute(f"CREATE TABLE held (c {native}, n BIGINT)")
     for place, value in enumerate([*COLUMNS[native][0], "NULL"]):
         database.execute(f"INSERT INTO held SELECT TRY_CAST({value} AS {native}), {place}")
-    return prdp.open(database.table("held"), policy="1", fixed=["c"])
+    return prdp.open(database.table("held"), policy="1", immutable=["c"])
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def filter_answers(
     table: Table, native: str, database: duckdb.DuckDBPyConnection
 ) -> Iterator[tuple[str, Region, frozenset[int]]]:
     for text in filters(native):
-        node = table.where(text).condition
+        node = table.filter(text).condition
         assert node is not None
         found = database.sql(f"SELECT n FROM held WHERE {to_sql(node, table.schema)}").fetchall()
         yield text, filter_region(node, table.schema, ["c"]), frozenset(row for (row,) in found)

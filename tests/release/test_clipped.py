@@ -20,34 +20,34 @@ def terms(policy: str, low: int = 0, high: int = 10**9, column: str | None = "v"
     return ClippedTerms(Policy(policy, at_most=100), (("v", (Fraction(low), Fraction(high))),), column)
 
 
-def said(terms: ClippedTerms, point: int | Fraction, *, dropped: bool = False) -> tuple[str, str]:
+def stated(terms: ClippedTerms, point: int | Fraction, *, dropped: bool = False) -> tuple[str, str]:
     (_, words), (_, where) = terms.at(Fraction(point), dropped=dropped)
     return words, where
 
 
 def test_a_sum_under_a_policy_of_its_own_column_names_the_value() -> None:
     """v / (10000 / v) reaches 10^6 at v = 10^5; cells are up to two eighths of an octave coarse."""
-    words, where = said(terms("10000 / v"), 10**6)
+    words, where = stated(terms("10000 / v"), 10**6)
     assert words == "v above 91,650 may count for less"
     assert where == "v > 91650"
     assert 10**5 * 2 ** (-1 / 8) * 0.998 < 91650 < 10**5 * 2 ** (-1 / 8)
 
 
 def test_a_count_names_the_value_from_which_on_budgets_are_too_small() -> None:
-    words, where = said(terms("10000 / v", column=None), 10)  # a record counts 1 from a budget of 1/10 on
+    words, where = stated(terms("10000 / v", column=None), 10)  # a record counts 1 from a budget of 1/10 on
     assert where == "v > 84000"
     assert words == "v above 84,000 may count for less"
 
 
 def test_values_of_both_signs_have_two_ends() -> None:
-    _, where = said(terms("10000 / greatest(abs(v), 1)", low=-(10**9)), 10**6)
+    _, where = stated(terms("10000 / greatest(abs(v), 1)", low=-(10**9)), 10**6)
     assert where == "v > 91650 OR v < -91650"
-    _, where = said(terms("10000 / greatest(abs(v), 1)", low=-1000), 10**6)
+    _, where = stated(terms("10000 / greatest(abs(v), 1)", low=-1000), 10**6)
     assert where == "v > 91650"
 
 
-def test_a_policy_that_rises_and_falls_is_said_by_the_ratio() -> None:
-    words, where = said(terms("CASE WHEN v BETWEEN 1000 AND 2000 THEN 0.001 ELSE 10 END"), 10**5)
+def test_a_policy_that_rises_and_falls_is_stated_by_the_ratio() -> None:
+    words, where = stated(terms("CASE WHEN v BETWEEN 1000 AND 2000 THEN 0.001 ELSE 10 END"), 10**5)
     assert words.startswith("v above ")
     assert "times the record's budget may count for less" in words
     assert where.startswith("abs(v) > ")
@@ -56,20 +56,20 @@ def test_a_policy_that_rises_and_falls_is_said_by_the_ratio() -> None:
 @pytest.mark.parametrize("band", ["v >= 1100 AND v < 1200", "2 * v >= 2200 AND 2 * v < 2400", "v = 1150"])
 def test_a_band_of_small_budgets_between_larger_ones_is_not_passed_over(band: str) -> None:
     """Below the value that is named nobody counts for less, however few values have a small budget."""
-    words, _ = said(terms(f"CASE WHEN {band} THEN 0.01 ELSE 10000 / greatest(v, 100) END"), 10**4)
+    words, _ = stated(terms(f"CASE WHEN {band} THEN 0.01 ELSE 10000 / greatest(v, 100) END"), 10**4)
     assert "times the record's budget may count for less" in words
 
 
-def test_several_columns_are_said_by_the_ratio() -> None:
+def test_several_columns_are_stated_by_the_ratio() -> None:
     both = ClippedTerms(Policy("age / v", at_most=100), (), "v")
-    words, where = said(both, 1000)
+    words, where = stated(both, 1000)
     assert words == "v above 840 times the record's budget may count for less"
     assert where == "abs(v) > 840 * (age / v)"
-    assert said(ClippedTerms(Policy("age / v"), (), None), 1000)[1] == "(age / v) < 0.00119"
+    assert stated(ClippedTerms(Policy("age / v"), (), None), 1000)[1] == "(age / v) < 0.00119"
 
 
 def test_what_was_dropped_is_left_out() -> None:
-    assert said(terms("10000 / v", column=None), 10, dropped=True)[0] == "v above 84,000 are left out"
+    assert stated(terms("10000 / v", column=None), 10, dropped=True)[0] == "v above 84,000 are left out"
 
 
 @pytest.mark.parametrize("share", ["1", "1/10"])
@@ -80,7 +80,7 @@ def test_records_below_the_value_that_is_named_all_count_fully(share: str) -> No
         {"v": values},
         policy=Policy("10000 / v", at_most=100),
         bounds={"v": (0, 10**9)},
-        stand_in=True,
+        synthetic=True,
     )
     release = table.sum("v", share=share)
     choices = dict(release.choices)
@@ -94,7 +94,7 @@ def test_records_below_the_value_that_is_named_all_count_fully(share: str) -> No
 
 
 def test_one_budget_for_all_clips_nothing_and_says_nothing() -> None:
-    table = prdp.open({"v": np.arange(100)}, policy=Policy.constant(1), stand_in=True)
+    table = prdp.open({"v": np.arange(100)}, policy=Policy.constant(1), synthetic=True)
     release = table.count(share="1/2")
     assert release.caveat == ""
     assert "clipped" not in dict(release.choices)
@@ -108,11 +108,11 @@ def test_values_that_no_point_can_clip_leave_their_side_alone() -> None:
         {"pay": pay},
         policy=Policy("10000 / greatest(pay, 100)", at_most=100),
         bounds={"pay": (-1000, 10**7)},
-        stand_in=True,
+        synthetic=True,
     )
     release = table.sum("pay", share=1)
     below, above = (abs(end - float(release)) for end in release.interval())
-    noise = release.interval(0.98, reach=1)[1] - float(release)
+    noise = release.interval(0.98, tail_factor=1)[1] - float(release)
     assert below == pytest.approx(noise, rel=1e-6)
     assert above > 10 * below
     assert release.caveat == "clipped records can only lower it"
@@ -126,23 +126,23 @@ def test_values_that_no_point_can_clip_leave_their_side_alone() -> None:
         (True, True, "above 840 or below -840"),
     ],
 )
-@pytest.mark.parametrize("owner", [None, "id"])
-def test_ratios_are_told_for_the_signs_that_values_may_have(
-    below: bool, above: bool, words: str, owner: str | None
+@pytest.mark.parametrize("unit", [None, "id"])
+def test_ratios_are_reported_for_the_signs_that_values_may_have(
+    below: bool, above: bool, words: str, unit: str | None
 ) -> None:
-    terms = ClippedTerms(Policy("age / v", at_most=100), (), "v", protect=owner, below=below, above=above)
+    terms = ClippedTerms(Policy("age / v", at_most=100), (), "v", privacy_unit=unit, below=below, above=above)
     point = Fraction(1000)
-    for told in (terms.at(point)[0][1], terms.any_beyond(point, point)):
-        assert f" {words} times " in told
+    for reported in (terms.at(point)[0][1], terms.records_beyond(point, point)):
+        assert f" {words} times " in reported
 
 
-def test_a_sum_that_may_be_below_zero_says_so_of_what_it_leaves_aside() -> None:
+def test_a_sum_that_may_be_below_zero_says_so_of_what_it_excludes() -> None:
     rows = {"v": np.full(4000, -20.0), "age": np.full(4000, 40)}
     policy = prdp.Policy("age / 10", at_most=10)
-    debts = prdp.open(rows, policy=policy, bounds={"v": (-(10**6), 0), "age": (1, 99)}, grain={"v": 1})
-    told = str(debts.sum("v", share=1))
-    assert " below -" in told
-    assert " above " not in told
+    debts = prdp.open(rows, policy=policy, bounds={"v": (-(10**6), 0), "age": (1, 99)}, round_to={"v": 1})
+    reported = str(debts.sum("v", share=1))
+    assert " below -" in reported
+    assert " above " not in reported
 
 
 def _skewed() -> np.ndarray[Any, Any]:
@@ -152,19 +152,19 @@ def _skewed() -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("policy", ["1", "CASE WHEN v < 5000 THEN 1 ELSE 0.1 END"])
 @pytest.mark.parametrize("query", [prdp.std("v"), prdp.variance("v")])
-def test_a_spread_names_the_value_from_which_on_its_squares_leave_records_aside(
+def test_a_spread_names_the_value_from_which_on_its_squares_leave_records_apart(
     policy: str, query: Any
 ) -> None:
     values = _skewed()
     table = prdp.open(
-        {"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**9)}, name="t", stand_in=True
+        {"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**9)}, name="t", synthetic=True
     )
     for release in prdp.testing.simulate(table, query, share="1/10", runs=5, seed=3):
         *_, squares = release.parts
         assert squares.clipping is not None
         assert squares.clipping.excludes(Fraction(8))
-        assert re.search(r"any v above [\d,.]+ to the squares", release.condition), release.condition
-        assert "times" not in release.condition, "the value itself is known"
+        assert re.search(r"any v above [\d,.]+ to the squares", release.excludes), release.excludes
+        assert "times" not in release.excludes, "the value itself is known"
 
 
 def test_under_other_policies_squares_say_it_by_the_distance_and_the_budget() -> None:
@@ -173,14 +173,14 @@ def test_under_other_policies_squares_say_it_by_the_distance_and_the_budget() ->
         policy="CASE WHEN vip THEN 0.05 ELSE 1 END",
         bounds={"v": (0, 10**9)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)
-    told = r"any v whose squared distance from [\d,]+ is above [\d,]+ times the budget to the squares"
-    assert re.search(told, release.condition), release.condition
+    reported = r"any v whose squared distance from [\d,]+ is above [\d,]+ times the budget to the squares"
+    assert re.search(reported, release.excludes), release.excludes
 
 
-def test_whoever_is_within_what_squares_name_is_not_left_aside() -> None:
+def test_whoever_is_within_what_squares_name_is_not_excluded() -> None:
     terms = ClippedTerms(
         Policy("10000 / greatest(v, 1)"),
         (("v", (Fraction(0), Fraction(10**9))),),
@@ -188,41 +188,41 @@ def test_whoever_is_within_what_squares_name_is_not_left_aside() -> None:
         center=Fraction(500),
     )
     point = Fraction(10**8)
-    said = terms.any_beyond(point, point)
-    named = float(said.removeprefix("any v above ").replace(",", ""))
+    stated = terms.records_beyond(point, point)
+    named = float(stated.removeprefix("any v above ").replace(",", ""))
     assert (named - 500) ** 2 <= 10_000 / named * 10**8 < (1.4 * named - 500) ** 2
 
 
-def test_a_part_that_leaves_records_aside_is_told_whether_or_not_it_has_words() -> None:
-    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", stand_in=True)
+def test_a_part_that_leaves_records_apart_is_reported_whether_or_not_it_has_words() -> None:
+    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", synthetic=True)
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)
     unsaid = replace(release, parts=tuple(replace(part, clipped=None) for part in release.parts))
-    assert "beyond 8 times what it was allowed to the squares" in unsaid.condition
+    assert "beyond 8 times what it was allowed to the squares" in unsaid.excludes
 
 
-def test_an_interval_of_all_that_bounds_allow_leaves_nobody_aside() -> None:
+def test_an_interval_of_all_that_bounds_allow_leaves_nobody_apart() -> None:
     table = prdp.open(
         {"v": _skewed()[:60]},
         policy="CASE WHEN v < 10000 THEN 1 ELSE 0.1 END",
         bounds={"v": (0, 10**9)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/1000", runs=1, seed=3)
-    assert release.flag == "too poor"
+    assert release.flag == "insufficient budget"
     assert release.interval() == (0, 5 * 10**8)
-    assert release.aside_in_words == ""
-    assert release.condition.startswith("there may be no such values")
+    assert release.excluded_text == ""
+    assert release.excludes.startswith("there may be no such values")
     parts = table.group_by("v < 100", keys=[True, False])
     (rows,) = prdp.testing.simulate(parts, prdp.std("v"), share="1/1000", runs=1, seed=3)
-    assert {row.flag for _, (row,) in rows} == {"too poor"}
+    assert {row.flag for _, (row,) in rows} == {"insufficient budget"}
     assert rows.conditions == ()
 
 
 def test_one_budget_for_all_names_the_value_that_is_clipped() -> None:
-    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", stand_in=True)
+    table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", synthetic=True)
     (release,) = prdp.testing.simulate(table, prdp.sum("v"), share="1/100", runs=1, seed=3)
-    assert re.search(r"what any v above [\d,]+ would add", release.condition), release.condition
+    assert re.search(r"what any v above [\d,]+ would add", release.excludes), release.excludes
 
 
 def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
@@ -231,7 +231,7 @@ def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
         policy=prdp.Policy("1000 / greatest(v, 1)", at_most=10),
         bounds={"v": (0, 10**9)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     (release,) = prdp.testing.simulate(table, prdp.median("v"), share="1/10", runs=1, seed=3)
     full = float(dict(release.choices)["full weight"].split()[4])

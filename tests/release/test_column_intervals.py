@@ -60,7 +60,7 @@ def dropped(sides: str, **facts: object) -> Release:
 
 
 TERMS = ClippedTerms(Policy("10 / v", at_most=100), (("v", (Fraction(1), Fraction(10**9))),), "v")
-SAID: dict[str, Release] = {
+STATED: dict[str, Release] = {
     "noise": replace(ONE, bias=None),
     "noise, whole": replace(ONE, bias=None, step=Fraction(1), whole=True),
     "noises": replace(ONE, bias=None, noise_scales=(Fraction(30), Fraction(7), Fraction(7))),
@@ -72,11 +72,11 @@ SAID: dict[str, Release] = {
     ),
     **{f"clipped, {sides}": clipped(sides) for sides in SIDES},
     **{f"clipped, {sides} of two": clipped(sides, mixed=True) for sides in SIDES},
-    **{f"too poor, {sides}": clipped(sides, blind=True) for sides in SIDES},
+    **{f"insufficient budget, {sides}": clipped(sides, blind=True) for sides in SIDES},
     **{f"together, {sides}": clipped(sides, spared=Fraction(40)) for sides in SIDES},
     "up to the last point": clipped("above", most=Fraction(500)),
     "at the last point": clipped("above", most=Fraction(100)),
-    "too poor at the last point": clipped("above", most=Fraction(100), blind=True),
+    "insufficient budget at the last point": clipped("above", most=Fraction(100), blind=True),
     "of which the choice says nothing": clipped("above", evidence=Fraction(0)),
     "in spans, beyond the bounds": clipped("above", spans=3, usual=Fraction(200), border=3),
     "two points": drawn(40, 100),
@@ -98,22 +98,22 @@ BY_THEMSELVES: dict[str, Release] = {
 }
 
 
-def column_of(said: Sequence[Release]) -> ReleaseColumn:
+def column_of(stated: Sequence[Release]) -> ReleaseColumn:
     """Return a column in which all that is said is said of all numbers."""
-    pairs = list(product(range(len(said)), NUMBERS))
+    pairs = list(product(range(len(stated)), NUMBERS))
     which, numbers = zip(*pairs, strict=True)
     keys = [(place,) for place in range(len(pairs))]
     abouts = Named(" where x", ("g",), keys)
-    return ReleaseColumn(tuple(said), np.array(which), exact_column(numbers), abouts)
+    return ReleaseColumn(tuple(stated), np.array(which), exact_column(numbers), abouts)
 
 
 def mean_of(total: ReleaseColumn, count: ReleaseColumn, rule: str, *parts: ReleaseColumn) -> ReleaseColumn:
     """Return a column of answers that were computed from others; what they are does not matter here."""
     ends = Fraction(-(10**4)), Fraction(10**4)
-    said = tuple(replace(ONE, rule=rule, ends=ends, noise_scales=(), bias=one) for one in (None, PULLED))
+    stated = tuple(replace(ONE, rule=rule, ends=ends, noise_scales=(), bias=one) for one in (None, PULLED))
     which = np.arange(len(total)) % 2
     steps = exact_column((place * 37) % 41 - 20 for place in range(len(total)))
-    return ReleaseColumn(said, which, steps, total.abouts, (total, count, *parts))
+    return ReleaseColumn(stated, which, steps, total.abouts, (total, count, *parts))
 
 
 def shifted(column: ReleaseColumn, by: int, plus: int = 0) -> ReleaseColumn:
@@ -122,22 +122,22 @@ def shifted(column: ReleaseColumn, by: int, plus: int = 0) -> ReleaseColumn:
     return replace(column, which=np.roll(column.which, by), steps=steps)
 
 
-EACH = {**SAID, **BY_THEMSELVES}
+EACH = {**STATED, **BY_THEMSELVES}
 COLUMNS = {
     **{name: column_of([one]) for name, one in EACH.items()},
-    "all of them": column_of(list(SAID.values())),
+    "all of them": column_of(list(STATED.values())),
     "ranges among others": column_of(list(EACH.values())),
     "means": mean_of(
-        column_of(list(SAID.values())), shifted(column_of(list(SAID.values())), 77, 10**4), "mean"
+        column_of(list(STATED.values())), shifted(column_of(list(STATED.values())), 77, 10**4), "mean"
     ),
     "means of few": mean_of(
-        column_of([SAID["clipped, above"]]), shifted(column_of([SAID["noise"]]), 3, 10**3), "mean"
+        column_of([STATED["clipped, above"]]), shifted(column_of([STATED["noise"]]), 3, 10**3), "mean"
     ),
     "variances": mean_of(
-        column_of(list(SAID.values())),
-        shifted(column_of(list(SAID.values())), 45, 10**4),
+        column_of(list(STATED.values())),
+        shifted(column_of(list(STATED.values())), 45, 10**4),
         "variance",
-        shifted(column_of(list(SAID.values())), 131),
+        shifted(column_of(list(STATED.values())), 131),
     ),
 }
 
@@ -182,7 +182,7 @@ def test_the_releases_differ_in_all_that_is_compared() -> None:
     assert {(np.isfinite(low), np.isfinite(high)) for low, high in ends} == set(
         product((True, False), repeat=2)
     )
-    assert set(flags_of(every)) == {"", "mostly noise", "too poor"}
+    assert set(flags_of(every)) == {"", "low precision", "insufficient budget"}
     assert any_left_away(every)
     assert any_left_away(COLUMNS["means"])
     assert not any_left_away(COLUMNS["two points"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prdp.release.bias import Clipping
-from prdp.release.error_bounds import strays
+from prdp.release.error_bounds import error_bounds
 from prdp.release.interval import Around
 
 FAILURE = Fraction(1, 20)
@@ -21,16 +21,16 @@ def clipping(**changed: object) -> Clipping:
 
 
 @pytest.mark.parametrize("scale", [1, 7, 35, 200])
-@pytest.mark.parametrize("reach", [2, 8])
+@pytest.mark.parametrize("tail_factor", [2, 8])
 def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
-    scale: int, reach: int
+    scale: int, tail_factor: int
 ) -> None:
     """The bound on Pr[pull > y] as a distribution, and noise drawn after it: integrated, step by step."""
     pull = clipping(mixed=True, at=Fraction(100), most=Fraction(10**6))
-    tail = pull.tail(Fraction(reach))
+    tail = pull.tail(Fraction(tail_factor))
     assert tail is not None
     noise = scale * 100
-    found = strays((Fraction(noise),), "laplace", pull, FAILURE, Fraction(reach))
+    found = error_bounds((Fraction(noise),), "laplace", pull, FAILURE, Fraction(tail_factor))
     assert found.above is not None
     steps = np.arange(-60 * noise, 60 * noise + 1)
     weight = math.tanh(1 / (2 * noise)) * np.exp(-np.abs(steps) / noise)
@@ -43,16 +43,16 @@ def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
 
 
 def test_each_side_that_is_pulled_from_has_its_part_of_the_failures() -> None:
-    both = strays((Fraction(100),), "laplace", clipping(below=True, mixed=True), FAILURE, Fraction(8))
+    both = error_bounds((Fraction(100),), "laplace", clipping(below=True, mixed=True), FAILURE, Fraction(8))
     assert both.below == both.above
-    one = strays((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
+    one = error_bounds((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
     assert one.below is not None
     assert both.below is not None
     assert one.below < both.below
 
 
 def test_a_choice_that_says_nothing_leaves_the_size_of_the_answer() -> None:
-    unseen = strays((Fraction(10),), "laplace", clipping(evidence=Fraction(0)), FAILURE, Fraction(8))
+    unseen = error_bounds((Fraction(10),), "laplace", clipping(evidence=Fraction(0)), FAILURE, Fraction(8))
     assert unseen.above is None
     low, high = Around(unseen, Fraction(1)).ends(1000)
     assert 0 < low < 1000
@@ -62,7 +62,7 @@ def test_a_choice_that_says_nothing_leaves_the_size_of_the_answer() -> None:
 def test_huge_scales_do_not_pass_what_floats_hold() -> None:
     far = Fraction(10) ** 390
     pull = clipping(at=far, most=far * 10**6)
-    found = strays((far * 3,), "laplace", pull, FAILURE, Fraction(8))
+    found = error_bounds((far * 3,), "laplace", pull, FAILURE, Fraction(8))
     assert found.above is not None
     assert found.above > far
 
@@ -72,8 +72,8 @@ def test_a_side_that_can_hardly_be_pulled_ends_where_the_noise_does() -> None:
     for room in (Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 2)):
         point = (1 + room) / 8
         pull = clipping(below=True, mixed=True, drawn=(point, Fraction(1)), at=Fraction(1))
-        found = strays((Fraction(4000),), "laplace", pull, FAILURE, Fraction(8))
-        noise = strays((Fraction(4000),), "laplace", None, FAILURE, Fraction(1))
+        found = error_bounds((Fraction(4000),), "laplace", pull, FAILURE, Fraction(8))
+        noise = error_bounds((Fraction(4000),), "laplace", None, FAILURE, Fraction(1))
         assert found.below is not None
         assert found.above is not None
         assert noise.below is not None
@@ -83,6 +83,6 @@ def test_a_side_that_can_hardly_be_pulled_ends_where_the_noise_does() -> None:
 
 def test_a_side_whose_point_lies_below_the_other_s_by_more_than_the_reach_is_not_pulled() -> None:
     pull = clipping(below=True, mixed=True, drawn=(Fraction(1, 9), Fraction(1)))
-    found = strays((Fraction(100),), "laplace", pull, FAILURE, Fraction(8))
-    one_sided = strays((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
+    found = error_bounds((Fraction(100),), "laplace", pull, FAILURE, Fraction(8))
+    one_sided = error_bounds((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
     assert (found.below, found.above) == (one_sided.below, one_sided.above)

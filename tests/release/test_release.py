@@ -105,7 +105,7 @@ def test_what_was_clipped_widens_the_side_it_pulled_from() -> None:
     noise = 10 / scale
     missed = math.exp(height - far / scale) / (1 - noise**2)  # where the noise does not pass it alone
     assert missed == pytest.approx(0.035, rel=1e-3)
-    assert CLIPPED.interval(reach=1) == (low, high)
+    assert CLIPPED.interval(tail_factor=1) == (low, high)
     negative = replace(CLIPPED, steps=-CLIPPED.steps, clipping=replace(CLIPPING, below=True, above=False))
     assert negative.interval()[1] + 12345 == pytest.approx(12345 - below)
     assert negative.interval()[0] < -high
@@ -118,7 +118,7 @@ def test_no_more_can_be_missing_than_the_reach_times_the_answer() -> None:
     """Where no record counts for more than 8 times its cap, the truth is at most 8 times what was counted."""
     small = replace(CLIPPED, steps=20 << 20)
     noise = 10 * math.log(1 / (2 * 0.005))  # one of ten failures
-    assert small.interval(reach=8)[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
+    assert small.interval(tail_factor=8)[1] == pytest.approx(8 * (20 + noise), rel=1e-4)
     signed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert signed.interval()[1] > 8 * (20 + noise)  # where signs may cancel, the answer's size says nothing
 
@@ -141,9 +141,9 @@ def test_a_release_that_was_written_before_groups_spared_a_mass_reads_as_one_tha
 @pytest.mark.parametrize("tiers", [1, 2, 7])
 def test_numbers_of_kept_tiers_share_the_failures_of_an_interval(tiers: int) -> None:
     """Noise has its part at every number of tiers; what any of them dropped, a part for all of them."""
-    failure, reach = Fraction(1, 20), Fraction(8)
-    every, _ = Dropped(0, Fraction(0), tiers).failures(failure, reach)
-    some, pulled = Dropped(40, Fraction(7, 3), tiers).failures(failure, reach)
+    failure, tail_factor = Fraction(1, 20), Fraction(8)
+    every, _ = Dropped(0, Fraction(0), tiers).failures(failure, tail_factor)
+    some, pulled = Dropped(40, Fraction(7, 3), tiers).failures(failure, tail_factor)
     assert every + tiers * some == failure
     assert every + pulled == failure
 
@@ -161,15 +161,15 @@ def test_clipping_that_reached_the_bounds_pulls_nothing() -> None:
 
 def test_the_bounds_limit_what_a_record_can_count_for() -> None:
     tight = replace(CLIPPED, clipping=replace(CLIPPING, most=Fraction(6 << 20)))
-    assert tight.interval()[1] < CLIPPED.interval(reach=2)[1]
+    assert tight.interval()[1] < CLIPPED.interval(tail_factor=2)[1]
 
 
-def test_a_table_too_poor_to_see_has_no_upper_end() -> None:
+def test_a_table_insufficient_budget_to_see_has_no_upper_end() -> None:
     poor = replace(CLIPPED, clipping=replace(CLIPPING, blind=True))
     assert poor.interval()[0] == COUNT.interval()[0]
     assert poor.interval()[1] == math.inf
     assert str(poor).startswith("count: 12,345.0, 12,315.0 or more (95 %; share 1/10, clip)")
-    assert poor.flag == "too poor"
+    assert poor.flag == "insufficient budget"
     assert poor.to_dict()["high"] is None
 
 
@@ -193,7 +193,7 @@ def test_odd_levels_and_reaches_are_refused_in_words_or_answered(odd: Any, mecha
         "quartic": replace(COUNT, noise="quartic"),
         "mean": replace(COUNT, parts=(CLIPPED, part), rule="mean", ends=(Fraction(0), Fraction(9))),
     }[mechanism]
-    for given in ({"level": odd}, {"reach": odd}):
+    for given in ({"level": odd}, {"tail_factor": odd}):
         try:
             low, high = release.interval(**given)
         except InvalidRequest as refusal:
@@ -204,9 +204,9 @@ def test_odd_levels_and_reaches_are_refused_in_words_or_answered(odd: Any, mecha
 
 
 @pytest.mark.parametrize("level", ["0.95", 0.95, Fraction(19, 20), Decimal("0.95"), np.float64(0.95)])
-@pytest.mark.parametrize("reach", ["8", 8, 8.0, Fraction(8), Decimal(8), np.int64(8), np.float32(8)])
-def test_numbers_of_every_kind_say_the_same(level: Any, reach: Any) -> None:
-    assert CLIPPED.interval(level, reach=reach) == CLIPPED.interval()
+@pytest.mark.parametrize("tail_factor", ["8", 8, 8.0, Fraction(8), Decimal(8), np.int64(8), np.float32(8)])
+def test_numbers_of_every_kind_say_the_same(level: Any, tail_factor: Any) -> None:
+    assert CLIPPED.interval(level, tail_factor=tail_factor) == CLIPPED.interval()
 
 
 def test_a_level_next_to_one_is_answered_until_a_hundred_nines_and_refused_beyond() -> None:
@@ -219,9 +219,9 @@ def test_a_level_next_to_one_is_answered_until_a_hundred_nines_and_refused_beyon
 
 def test_a_reach_beyond_what_the_bounds_allow_is_what_they_allow() -> None:
     """At most 500 steps for a unit of budget, 100 times what was allowed."""
-    assert CLIPPED.interval(reach=100)[1] > CLIPPED.interval(reach=99)[1]
+    assert CLIPPED.interval(tail_factor=100)[1] > CLIPPED.interval(tail_factor=99)[1]
     for far in (101, "1e300", "1e400"):
-        assert CLIPPED.interval(reach=far) == CLIPPED.interval(reach=100)
+        assert CLIPPED.interval(tail_factor=far) == CLIPPED.interval(tail_factor=100)
 
 
 def test_a_table_of_releases_refuses_odd_levels_in_words() -> None:
@@ -232,10 +232,10 @@ def test_a_table_of_releases_refuses_odd_levels_in_words() -> None:
                 form(level)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("reach", [0, 0.5, "x", float("nan"), float("inf")])
-def test_a_reach_below_one_is_refused(reach: float) -> None:
+@pytest.mark.parametrize("tail_factor", [0, 0.5, "x", float("nan"), float("inf")])
+def test_a_reach_below_one_is_refused(tail_factor: float) -> None:
     with pytest.raises(InvalidRequest, match="1 or more"):
-        CLIPPED.interval(reach=reach)
+        CLIPPED.interval(tail_factor=tail_factor)
 
 
 def test_every_form_of_an_answer_has_the_same_interval() -> None:
@@ -253,18 +253,18 @@ def test_every_form_of_an_answer_has_the_same_interval() -> None:
     assert f"{math.ceil(high):,}" in table.lines[1]
 
 
-def test_what_an_interval_leaves_aside_is_said_where_it_matters() -> None:
+def test_what_an_interval_excludes_is_stated_where_it_matters() -> None:
     assert "more than 8 times what it was allowed" in str(CLIPPED)
     within = replace(CLIPPED, clipping=replace(CLIPPING, most=CLIPPING.at * 8))
-    assert within.condition == ""  # the bounds allow no more
-    assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).condition == ""
+    assert within.excludes == ""  # the bounds allow no more
+    assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).excludes == ""
     table = ReleaseTable("q", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((CLIPPED,), (CLIPPED,)))
     assert str(table).count("more than 8 times what it was allowed") == 1
 
 
 def test_an_answer_smaller_than_its_noise_is_flagged() -> None:
-    assert replace(COUNT, steps=29 << 20).flag == "mostly noise"
-    assert replace(COUNT, steps=-29 << 20).flag == "mostly noise"
+    assert replace(COUNT, steps=29 << 20).flag == "low precision"
+    assert replace(COUNT, steps=-29 << 20).flag == "low precision"
     assert replace(COUNT, steps=31 << 20).flag == ""
 
 
@@ -303,51 +303,53 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
 
 def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     small = replace(CLIPPED, steps=3 << 20, whole=True)
-    assert small.interval(reach=8)[0] == 0
-    assert small.interval(reach=1)[0] < 0  # the noise alone
+    assert small.interval(tail_factor=8)[0] == 0
+    assert small.interval(tail_factor=1)[0] < 0  # the noise alone
     mixed = replace(small, clipping=replace(CLIPPING, mixed=True))
     assert mixed.interval()[0] < 0
     lower = replace(small, steps=-(3 << 20))
-    assert lower.interval(reach=8)[0] == -3  # an answer lies in its own interval
+    assert lower.interval(tail_factor=8)[0] == -3  # an answer lies in its own interval
     far = replace(small, steps=-(900 << 20))
     assert far.interval() == (-900, 0)
     poor = replace(small, clipping=replace(CLIPPING, blind=True))
     assert str(poor).startswith("count: 3, 0 or more (95 %;")
     owed = replace(CLIPPED, steps=-(3 << 20), clipping=replace(CLIPPING, below=True, above=False))
-    assert owed.interval(reach=8)[1] == 0
+    assert owed.interval(tail_factor=8)[1] == 0
 
 
 def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
     small = replace(CLIPPED, steps=60 << 20, clipped=terms("balance", 2_500_000), whole=True)
-    assert small.beyond == "any balance above 9,165"  # 10,000 / 2^(1/8), as 10^4 · 10^4 / 2.5 · 10^6 = 8 · 5
+    assert (
+        small.excluded_records == "any balance above 9,165"
+    )  # 10,000 / 2^(1/8), as 10^4 · 10^4 / 2.5 · 10^6 = 8 · 5
     assert small.interval()[1] == math.inf
-    end = math.ceil(small.interval(reach=8)[1])
+    end = math.ceil(small.interval(tail_factor=8)[1])
     assert f"up to {end:,}, leaving aside what any balance above 9,165 would add" in str(small)
-    assert small.condition in small._repr_html_()
+    assert small.excludes in small._repr_html_()
     assert small.to_dict()["high"] is None
-    thousands = (small / 1000).condition.split()[2].rstrip(",")
+    thousands = (small / 1000).excludes.split()[2].rstrip(",")
     assert float(thousands) == pytest.approx(end / 1000, rel=0.01)
-    assert (-small).condition.startswith(f"from -{end:,}")
+    assert (-small).excludes.startswith(f"from -{end:,}")
     large = replace(small, steps=10**6 << 20)
-    assert large.condition == "leaves aside what any balance above 9,165 would add"
+    assert large.excludes == "leaves aside what any balance above 9,165 would add"
     assert math.isfinite(large.interval()[1])
     table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
     assert "or more: an end that lies further away than twice the answer" in str(table)
 
 
-def test_of_several_parts_each_says_what_it_leaves_aside() -> None:
+def test_of_several_parts_each_says_what_it_excludes() -> None:
     large = replace(CLIPPED, steps=10**6 << 20)
     parts = (replace(large, clipped=terms("v", 10)), replace(large, clipped=terms("w", 40)))
     mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), bias=None)
-    said = "leaves aside what any v above 18.33 would add to the sum or any w above 36.66 to the count"
-    assert mean.condition == said
+    stated = "leaves aside what any v above 18.33 would add to the sum or any w above 36.66 to the count"
+    assert mean.excludes == stated
 
 
 def test_what_rounds_to_nothing_has_no_sign() -> None:
     assert str(replace(COUNT, steps=-1, whole=True)).startswith("count: 0,")
 
 
-def test_two_answers_are_not_added_up_and_it_is_said_what_to_do() -> None:
+def test_two_answers_are_not_added_up_and_it_is_stated_what_to_do() -> None:
     for add in (operator.add, operator.sub):
         for one in (COUNT, COUNT / 2):
             with pytest.raises(TypeError, match="ask one question about both"):
@@ -362,13 +364,13 @@ def test_points_of_both_signs_are_written_down_and_read_again() -> None:
 
 
 def test_what_is_public_about_clipped_records_is_written_down_and_read_again() -> None:
-    """A policy that was fitted to a table, squares around a center, owners: all of it decides the words."""
+    """A policy that was fitted to a table, squares around a center, units: all of it decides the words."""
     policy = Policy("CASE WHEN v > 10 THEN 1e3 / v ELSE 7 END", at_least="1/3", at_most=7)
     fitted = Policy.of(policy.expression, at_least="1/3", at_most=7, text=policy.text, below=5)
     for changed in (
         terms("v", 10),
-        replace(terms("v", 10), policy=fitted, center=Fraction(7, 3), grain=Fraction(1, 100)),
-        replace(terms("v", 10), policy=fitted, bounds=(), protect="id", below=True, above=False),
+        replace(terms("v", 10), policy=fitted, center=Fraction(7, 3), round_to=Fraction(1, 100)),
+        replace(terms("v", 10), policy=fitted, bounds=(), privacy_unit="id", below=True, above=False),
         replace(terms("v", 10), column=None, policy=Policy.constant("1/3")),
         replace(terms("v", 10), column="v * 2", computed=True),
     ):
@@ -376,7 +378,7 @@ def test_what_is_public_about_clipped_records_is_written_down_and_read_again() -
         read = release_from_json(release_to_json(release))
         assert read == release
         assert isinstance(read, Release)
-        assert (read.choices, read.condition) == (release.choices, release.condition)
+        assert (read.choices, read.excludes) == (release.choices, release.excludes)
         assert read.clipped is not None
         assert read.clipped.policy.text == changed.policy.text
 

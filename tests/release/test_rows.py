@@ -38,7 +38,7 @@ def table(policy: str = "10000 / v") -> prdp.Table:
         "w": random.normal(0, 300, len(group)).astype(int),
     }
     bounds = {"v": (0, 10**7), "w": (-(10**4), 10**4)}
-    return prdp.open(columns, policy=prdp.Policy(policy, at_most=10), bounds=bounds, stand_in=True)
+    return prdp.open(columns, policy=prdp.Policy(policy, at_most=10), bounds=bounds, synthetic=True)
 
 
 def drawn(name: str, policy: str = "10000 / v") -> prdp.ReleaseTable:
@@ -90,13 +90,13 @@ class TestLooksTheSame:
         assert pickle.loads(pickle.dumps(lazy)) == lazy  # noqa: S301  (our own)
 
 
-def test_what_is_said_of_many_is_held_and_written_once() -> None:
+def test_what_is_stated_of_many_is_held_and_written_once() -> None:
     lazy = drawn("count and sum")
     rows = lazy.releases
     assert isinstance(rows, ReleaseRows)
     for column in rows.columns:
         assert isinstance(column, ReleaseColumn)
-        assert len(column.said) < GROUPS / 2
+        assert len(column.templates) < GROUPS / 2
     assert len(release_to_json(lazy)) < len(release_to_json(written_out(lazy))) / 2
 
 

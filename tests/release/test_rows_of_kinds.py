@@ -36,7 +36,7 @@ ASKED: dict[str, tuple[str | None, Query]] = {
 
 
 @cache
-def table(protect: str | None = None) -> prdp.Table:
+def table(privacy_unit: str | None = None) -> prdp.Table:
     random = np.random.default_rng(4)
     group = np.minimum(random.geometric(0.2, 40_000) - 1, GROUPS)  # the last ones have next to no records
     columns = {
@@ -46,8 +46,8 @@ def table(protect: str | None = None) -> prdp.Table:
         "w": random.normal(0, 300, len(group)).astype(int),
     }
     bounds = {"v": (1, 10**5), "w": (-(10**4), 10**4)}
-    policy = prdp.Policy("ln(2 + v)", at_most=12) if protect is None else prdp.Policy.constant(1)
-    return prdp.open(columns, policy=policy, bounds=bounds, stand_in=True, protect=protect)
+    policy = prdp.Policy("ln(2 + v)", at_most=12) if privacy_unit is None else prdp.Policy.constant(1)
+    return prdp.open(columns, policy=policy, bounds=bounds, synthetic=True, privacy_unit=privacy_unit)
 
 
 def says_of_all_what_each_says(found: prdp.ReleaseTable) -> None:
@@ -78,7 +78,7 @@ def test_of_records(name: str, other: bool) -> None:
 
 
 @pytest.mark.parametrize("query", [prdp.count(), prdp.sum("w"), prdp.mean("v")], ids=str)
-def test_of_owners_in_several_groups(query: Query) -> None:
+def test_of_units_in_several_groups(query: Query) -> None:
     groups = table("who").group_by("g", keys=range(GROUPS), other=True)
     (found,) = simulate(groups, query, share=1, runs=1, seed=5)
     assert {release.method for (release,) in found.releases} >= {"joint"} or query.rule

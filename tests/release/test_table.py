@@ -84,9 +84,9 @@ def test_rows_that_answers_select_have_intervals_that_hold_for_all_rows_at_once(
         assert isinstance(alone, Release)
         assert row.interval() == alone.interval(1 - Fraction(1, 20) / 3)
         assert "simultaneous over 3 groups" in str(row)
-    said = "intervals are simultaneous over 3 groups: answers select or sort the rows"
-    assert said in str(selected)
-    assert said in selected.to_dict()["conditions"]
+    stated = "intervals are simultaneous over 3 groups: answers select or sort the rows"
+    assert stated in str(selected)
+    assert stated in selected.to_dict()["conditions"]
 
 
 def test_rows_that_keys_sort_have_their_own_intervals() -> None:
@@ -103,18 +103,18 @@ def test_one_row_is_selected_from_no_other() -> None:
 
 def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> None:
     judge = next(line for line in TABLE.lines if line.startswith("judge"))
-    assert judge.split() == ["judge", "2", "0", "or", "more", "too", "poor"]
+    assert judge.split() == ["judge", "2", "0", "or", "more", "insufficient", "budget"]
     assert math.isinf(TABLE.columns()["count_high"][2])
     rows = [*csv.DictReader(io.StringIO(TABLE.to_csv() or ""))]
     assert rows[2]["count_high"] == ""
     assert json.loads(TABLE.to_json())["rows"][2]["count_high"] is None
 
 
-def test_the_meaning_of_a_flag_and_the_condition_are_said_once() -> None:
+def test_the_meaning_of_a_flag_and_the_condition_are_stated_once() -> None:
     shown = str(TABLE)
-    assert shown.count("too poor:") == 1
+    assert shown.count("insufficient budget:") == 1
     assert shown.count("more than 8 times what it was allowed") == 1
-    assert "too poor" in TABLE._repr_html_()
+    assert "insufficient budget" in TABLE._repr_html_()
 
 
 def test_files_hold_what_frames_hold(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_of_several_questions_each_cell_has_its_interval() -> None:
     table = ReleaseTable("q", SHARE, ("k",), ("a", "b"), (("x",),), (row,))
     low, high = row[0].interval()
     assert f"1,000 ({math.floor(low):,} to {math.ceil(high):,})" in table.lines[1]
-    assert "2 (0 or more; too poor)" in table.lines[1]
+    assert "2 (0 or more; insufficient budget)" in table.lines[1]
 
 
 def test_a_plot_has_the_interval_that_is_printed() -> None:

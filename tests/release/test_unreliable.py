@@ -77,7 +77,7 @@ def areas() -> Columns:
 
 
 def opened(columns: Columns) -> prdp.Table:
-    return prdp.open(columns, policy=STEPS, bounds={"balance": (0, 10_000)}, name="t", stand_in=True)
+    return prdp.open(columns, policy=STEPS, bounds={"balance": (0, 10_000)}, name="t", synthetic=True)
 
 
 @pytest.mark.parametrize("asked", ["std", "variance"])

@@ -29,24 +29,24 @@ def opened(path: Path, **options: Any) -> prdp.Table:
     return prdp.open(path, policy=prdp.Policy.constant("1"), bounds={"v": (0, N)}, **options)
 
 
-def test_an_answer_that_stands_is_given_when_its_source_is_gone(tmp_path: Path) -> None:
+def test_an_answer_that_is_is_given_when_its_source_is_gone(tmp_path: Path) -> None:
     path, ledger = written(tmp_path / "t.parquet"), tmp_path / "t.ledger"
     first = opened(path, ledger=ledger)
-    told = first.count(share="1/4")
+    reported = first.count(share="1/4")
     path.unlink()
-    assert first.count(share="1/4") == told
+    assert first.count(share="1/4") == reported
     with pytest.raises(InvalidRequest, match="Nothing was charged"):
         first.sum("v", share="1/4")
-    assert first.ledger.left == 1 - told.share
+    assert first.ledger.remaining == 1 - reported.share
 
 
-def test_a_source_that_is_gone_is_not_charged_for_a_fresh_answer(tmp_path: Path) -> None:
+def test_a_source_that_is_gone_is_not_charged_for_a_redraw_answer(tmp_path: Path) -> None:
     path = written(tmp_path / "t.parquet")
     table = opened(path)
     table.count(share="1/4")
     path.unlink()
     with pytest.raises(InvalidRequest, match="Nothing was charged"):
-        table.count(share="1/4", fresh=True)
+        table.count(share="1/4", redraw=True)
     assert len(table.ledger.entries) == 1
 
 
@@ -70,7 +70,7 @@ def test_nothing_is_charged_for_a_plan_or_an_explanation(tmp_path: Path) -> None
     for asked in (table, groups):
         asked.plan(prdp.count(), share=1)
         assert "SELECT" in asked.explain(prdp.count(), prdp.mean("v"), share=1)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
     assert table._reader.kept == {}
 
 
@@ -79,7 +79,7 @@ PLANNING = ("cells.ratios", "cells.least_budgets", "cells.interval_columns", "pl
 
 QUESTIONS: dict[str, Callable[[prdp.Table], object]] = {
     "count": lambda table: table.count(share="1/4"),
-    "sum": lambda table: table.where("w > 3").sum("v", share="1/4"),
+    "sum": lambda table: table.filter("w > 3").sum("v", share="1/4"),
     "mean": lambda table: table.mean("v", share="1/4"),
     "variance": lambda table: table.variance("v", share="1/4"),
     "median": lambda table: table.median("w", share="1/4"),

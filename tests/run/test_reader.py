@@ -33,7 +33,7 @@ class Counting:
 def opened() -> tuple[prdp.Table, Counting]:
     columns = {"v": np.arange(N) % 9, "w": np.arange(N) % 7, "job": np.array(["a", "b"] * (N // 2))}
     bounds = {"v": (0, 9), "w": (0, 9)}
-    table = prdp.open(columns, policy=prdp.Policy.constant("1"), bounds=bounds, stand_in=True)
+    table = prdp.open(columns, policy=prdp.Policy.constant("1"), bounds=bounds, synthetic=True)
     engine = Counting(table._engine)
     object.__setattr__(table._reader, "source", engine)
     return table, engine
@@ -67,8 +67,8 @@ def test_queries_of_one_charge_share_the_widest_read(opened: tuple[prdp.Table, C
 
 def test_other_records_and_other_groups_are_read_anew(opened: tuple[prdp.Table, Counting]) -> None:
     table, engine = opened
-    some = table.where("v > 3")
-    for asked in (table, some, some.where("w > 1"), table):
+    some = table.filter("v > 3")
+    for asked in (table, some, some.filter("w > 1"), table):
         drawn(asked, asked.plan(prdp.count(), share=1))
     groups = table.group_by("job", keys=["a"])
     drawn(table, groups.plan(prdp.count(), share=1))

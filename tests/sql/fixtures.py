@@ -69,10 +69,12 @@ def opened(name: str) -> Any:
 
 def outcome_of(fixture: Fixture) -> tuple[str, ...]:
     """Return what becomes of a text now, by the lines of its block."""
-    world, door = WORLDS[fixture.world], opened(fixture.world)
+    world, queryable = WORLDS[fixture.world], opened(fixture.world)
     try:
-        asked = compiled_in(world, door, fixture.text)
-        explained(fixture.text, door, door._catalog, share="1/10", keys=world.keys, tables=world.public)
+        asked = compiled_in(world, queryable, fixture.text)
+        explained(
+            fixture.text, queryable, queryable._catalog, share="1/10", keys=world.keys, tables=world.public
+        )
     except prdp.SqlError as wrong:
         start, end = wrong.span
         underlined = wrong.text[start : min(end, start + 70)].split("\n")[0]
@@ -82,18 +84,18 @@ def outcome_of(fixture: Fixture) -> tuple[str, ...]:
     return tuple(_lines(asked))
 
 
-def compiled_in(world: World, door: Any, text: str) -> Compiled:
-    catalog = door._catalog
+def compiled_in(world: World, queryable: Any, text: str) -> Compiled:
+    catalog = queryable._catalog
     public = read_public(dict(world.public), catalog.tables)
-    return compiled(text, door, catalog, public=public, keys=dict(world.keys))
+    return compiled(text, queryable, catalog, public=public, keys=dict(world.keys))
 
 
 def _lines(asked: Compiled) -> Iterator[str]:
     if not asked.queries:
         yield "-> asks nothing"
     else:
-        assert asked.door is not None
-        planner = asked.door.planner
+        assert asked.queryable is not None
+        planner = asked.queryable.planner
         words = ", ".join(str(query.known(planner.schema)) for query in asked.queries)
         over = f" over {', '.join(planner.over)}" if planner.over else ""
         where = f" where {canonical(planner.where)}" if planner.where is not None else ""

@@ -39,22 +39,22 @@ def test_accepted_texts_agree_with_plain_duckdb(world: str, seed: int) -> None:
     made = WORLDS[world]
     tables = made.made(np.random.default_rng(seed))
     plain = made.plain(tables)
-    door = made.opened(tables, POLICY)
+    queryable = made.opened(tables, POLICY)
     for fixture in BY_WORLD[world]:
         if not {"low(", "high("} & set(fixture.text.lower().replace("(", "( ").split()):
-            check(fixture, door, plain)
+            check(fixture, queryable, plain)
 
 
-def check(fixture: Fixture, door: Any, plain: Any) -> None:
+def check(fixture: Fixture, queryable: Any, plain: Any) -> None:
     world = WORLDS[fixture.world]
-    asked = compiled_in(world, door, fixture.text)
-    answers = door.sql(fixture.text, share="1/500", keys=world.keys, tables=world.public, fresh=True)
-    tree = sqlglot.parse_one(fixture.text.replace("FROM self", f"FROM {door.name}"), read="duckdb")
+    asked = compiled_in(world, queryable, fixture.text)
+    answers = queryable.sql(fixture.text, share="1/500", keys=world.keys, tables=world.public, redraw=True)
+    tree = sqlglot.parse_one(fixture.text.replace("FROM self", f"FROM {queryable.name}"), read="duckdb")
     wanted = rows(plain, unlimited(tree))
     cut = asked.limit is not None or asked.offset
     places = [place for place, item in enumerate(asked.items) if is_key(item.checked.node)]
     if len(places) < len(asked.groups):
-        return  # groups that are not selected cannot be told apart
+        return  # groups that are not selected cannot be distinguished
     mine = {tuple(value_of(row[place]) for place in places): row for row in answers.values}
     true = {tuple(row[place] for place in places): row for row in wanted}
     if asked.having is None and not cut:
@@ -112,7 +112,7 @@ def compare(  # noqa: PLR0917  (all of it is in the message)
         elif any(isinstance(query, Variance | Std) for query in used):
             assert abs(found - wanted) <= 0.3, (
                 where
-            )  # around the mean's nearest whole grain: proofs/computed.md
+            )  # around the mean's nearest whole rounding step: proofs/computed.md
         elif isinstance(wanted, str | bool):
             assert found == wanted, where
         else:

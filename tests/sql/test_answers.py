@@ -26,21 +26,21 @@ def table(rows: int = 4_000, **options: Any) -> prdp.Table:
 
 def test_sql_and_python_ask_one_question() -> None:
     accounts = table()
-    python = accounts.where("age >= 30").agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.1)
-    left = accounts.left
+    python = accounts.filter("age >= 30").agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.1)
+    left = accounts.remaining
     answers = accounts.sql("SELECT COUNT(*), AVG(balance) FROM accounts WHERE age >= 30", share=0.1)
-    assert accounts.left == left, "the same question is not charged again"
+    assert accounts.remaining == left, "the same question is not charged again"
     assert answers.rows[0] == (python["n"], python["avg"])
 
 
 def test_groups_of_sql_are_groups_of_python() -> None:
     accounts = table()
-    python = accounts.where("vip").group_by("age < 50", keys=[False, True]).count(share=0.1)
+    python = accounts.filter("vip").group_by("age < 50", keys=[False, True]).count(share=0.1)
     answers = accounts.sql(
         "SELECT age < 50 AS young, COUNT(*) AS n FROM accounts WHERE vip GROUP BY young", share=0.1
     )
     assert answers["n"] == [python[False], python[True]]
-    assert accounts.left == Fraction(9, 10)
+    assert accounts.remaining == Fraction(9, 10)
 
 
 def test_a_statement_is_charged_once_for_all_its_aggregates() -> None:
@@ -48,7 +48,7 @@ def test_a_statement_is_charged_once_for_all_its_aggregates() -> None:
     answers = accounts.sql(
         "SELECT COUNT(*), SUM(age), AVG(balance), MAX(age), COUNT(*) + 1 FROM accounts", share=0.2
     )
-    assert accounts.left == Fraction(4, 5)
+    assert accounts.remaining == Fraction(4, 5)
     shares = [cell.share for cell in answers.rows[0] if isinstance(cell, Release)]
     assert shares == [Fraction(1, 20)] * 4, "equal parts, and what is asked twice is asked once"
 
@@ -62,7 +62,7 @@ def test_shares_by_name_are_what_each_column_may_use() -> None:
     assert isinstance(ratio, ComputedAnswer)
     assert (n.share, ratio.share) == (Fraction(1, 50), Fraction(3, 50))
     assert sorted(part.share for part in ratio.parts.values()) == [Fraction(3, 100)] * 2
-    assert accounts.left == Fraction(92, 100)
+    assert accounts.remaining == Fraction(92, 100)
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_shares_that_do_not_fit_are_refused(shares: Any) -> None:
     text = "SELECT COUNT(*) AS n, SUM(age) / SUM(balance) AS ratio FROM accounts"
     with pytest.raises(prdp.InvalidRequest, match="shares"):
         accounts.sql(text, share=0.1, shares=shares)
-    assert accounts.left == 1
+    assert accounts.remaining == 1
 
 
 def test_the_interval_of_a_quotient_covers_the_truth_at_least_as_often_as_it_says() -> None:
-    accounts = table(stand_in=True)
+    accounts = table(synthetic=True)
     ages, balances = np.arange(4_000) % 60 + 20, (np.arange(4_000) * 7) % 1_000
     truth = balances.sum() / ages.sum()
     runs, inside = 200, 0
     for _ in range(runs):
-        (ratio,) = accounts.sql("SELECT SUM(balance) / SUM(age) FROM accounts", share=1, fresh=True).rows[0]
+        (ratio,) = accounts.sql("SELECT SUM(balance) / SUM(age) FROM accounts", share=1, redraw=True).rows[0]
         assert isinstance(ratio, ComputedAnswer)
         low, high = ratio.interval(0.8)
         inside += low <= truth <= high
@@ -133,12 +133,12 @@ def test_the_dry_run_says_cost_methods_and_what_is_left() -> None:
     accounts = table()
     accounts.count(share=0.5)
     text = "SELECT COUNT(*) AS n, MAX(age) FROM accounts WHERE vip"
-    said = accounts.explain_sql(text, share=0.2).splitlines()
-    assert said[0] == "costs    1/5 of the budgets of those it is about, who have 1/2 left"
-    assert said[1] == "leaves   3/10; of such questions, 2 fit into what is left now"
-    assert said[2] == "asks     COUNT(*): count, method clip, share 1/10"
-    assert said[3] == "asks     MAX(age): max of age, method choice, share 1/10"
-    assert accounts.left == Fraction(1, 2)
+    stated = accounts.explain_sql(text, share=0.2).splitlines()
+    assert stated[0] == "costs    1/5 of the budgets of those it is about, who have 1/2 left"
+    assert stated[1] == "leaves   3/10; of such questions, 2 fit into what is left now"
+    assert stated[2] == "asks     COUNT(*): count, method clip, share 1/10"
+    assert stated[3] == "asks     MAX(age): max of age, method choice, share 1/10"
+    assert accounts.remaining == Fraction(1, 2)
     assert "would be refused" in accounts.explain_sql(text, share=0.6)
 
 
@@ -146,10 +146,10 @@ def test_the_dry_run_of_what_was_answered_before_costs_nothing() -> None:
     accounts = table()
     text = "SELECT COUNT(*) FROM accounts WHERE vip"
     accounts.sql(text, share=0.2)
-    said = accounts.explain_sql(text, share=0.2).splitlines()
-    assert said[:2] == ["costs    nothing: it was answered before", "leaves   4/5"]
+    stated = accounts.explain_sql(text, share=0.2).splitlines()
+    assert stated[:2] == ["costs    nothing: it was answered before", "leaves   4/5"]
     accounts.sql(text, share=0.2)
-    assert accounts.left == Fraction(4, 5)
+    assert accounts.remaining == Fraction(4, 5)
 
 
 def test_a_statement_about_no_record_costs_nothing() -> None:
@@ -157,7 +157,7 @@ def test_a_statement_about_no_record_costs_nothing() -> None:
     assert accounts.sql("SELECT 1 + 1 AS two", share=0.1).values == [(2,)]
     assert accounts.sql("SELECT vip, COUNT(*) FROM accounts GROUP BY vip LIMIT 0", share=0.1).values == []
     assert accounts.explain_sql("SELECT 1", share=0.1) == "costs    nothing: no record is asked about"
-    assert accounts.left == 1
+    assert accounts.remaining == 1
 
 
 def test_a_question_that_does_not_fit_is_refused_and_not_charged() -> None:
@@ -165,14 +165,14 @@ def test_a_question_that_does_not_fit_is_refused_and_not_charged() -> None:
     accounts.count(share=0.95)
     with pytest.raises(prdp.BudgetExhausted):
         accounts.sql("SELECT COUNT(*) FROM accounts WHERE vip", share=0.1)
-    assert accounts.left == Fraction(1, 20)
+    assert accounts.remaining == Fraction(1, 20)
 
 
-def test_answers_print_become_a_frame_and_are_marked_if_they_are_a_stand_in_s() -> None:
+def test_answers_print_become_a_frame_and_are_marked_if_they_are_a_synthetic_table_s() -> None:
     text = (
         "SELECT vip, COUNT(*) AS n, AVG(age) / 2 AS half, 'all' AS what FROM accounts GROUP BY vip ORDER BY n"
     )
-    answers = table(stand_in=True).sql(text, share=0.1)
+    answers = table(synthetic=True).sql(text, share=0.1)
     assert "[simulated: not private]" in str(answers)
     assert "[simulated: not private]" in answers._repr_html_()
     assert str(answers).splitlines()[0].split() == ["vip", "n", "half", "what"]
@@ -200,7 +200,7 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises(prdp.InvalidRequest):
             accounts.sql("SELECT COUNT(*) FROM accounts", share=0.1, **options)
-    assert accounts.left == 1
+    assert accounts.remaining == 1
 
 
 def test_a_join_that_is_over_tables_already_is_not_asked_in_sql() -> None:
@@ -215,8 +215,8 @@ def test_a_join_that_is_over_tables_already_is_not_asked_in_sql() -> None:
 
 def test_a_filter_of_python_s_holds_for_sql() -> None:
     accounts = table()
-    python = accounts.where("vip AND age > 30").count(share=0.1)
-    answers = accounts.where("vip").sql("SELECT COUNT(*) FROM self WHERE age > 30", share=0.1)
+    python = accounts.filter("vip AND age > 30").count(share=0.1)
+    answers = accounts.filter("vip").sql("SELECT COUNT(*) FROM self WHERE age > 30", share=0.1)
     assert answers.answer == python
 
 
@@ -233,7 +233,7 @@ def test_keys_that_were_found_are_keys_of_a_statement() -> None:
     assert list(zip(answers["age"], answers["vip"], strict=True)) == list(both.keys)
 
 
-def test_what_intervals_leave_aside_is_said_once_for_many_groups() -> None:
+def test_what_intervals_exclude_is_stated_once_for_many_groups() -> None:
     values = np.exp(np.arange(8_000) % 97 / 8).astype(np.int64)
     skewed = prdp.open(
         {"part": np.arange(8_000) % 20, "value": values},
@@ -243,7 +243,7 @@ def test_what_intervals_leave_aside_is_said_once_for_many_groups() -> None:
     )
     answers = skewed.sql("SELECT part, SUM(value) AS total FROM skewed GROUP BY part", share=0.1)
     totals: list[Any] = answers["total"]
-    assert len({total.condition for total in totals}) > len(answers.columns), "groups differ"
+    assert len({total.excludes for total in totals}) > len(answers.columns), "groups differ"
     assert sum(note.startswith("an interval") for note in answers.notes) == 1
 
 
@@ -278,7 +278,9 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
     assert "mean_age" not in notes
     (row,) = answers.rows
     years, ratio = cast(Release, row[1]), cast(ComputedAnswer, row[2])
-    wide = spans_limits(years.between(formatting.LEVEL, formatting.REACH), (Fraction(20), Fraction(100)))
+    wide = spans_limits(
+        years.between(formatting.LEVEL, formatting.TAIL_FACTOR), (Fraction(20), Fraction(100))
+    )
     assert years.flag == (formatting.UNRELIABLE if wide else "")
     assert not ratio.flag
 
@@ -310,7 +312,7 @@ def test_what_is_computed_has_no_end_where_what_it_is_computed_from_shows_none()
         seen += 1
         for cell in others:
             assert cell.interval()[1] == math.inf, str(cell)
-            assert "up to" in cell.condition, "the condition has the end"
+            assert "up to" in cell.excludes, "the condition has the end"
         assert minus.interval()[0] == -math.inf
         assert formatting.LEFT_AWAY in answers.notes
         found = answers.to_dict()
@@ -327,7 +329,7 @@ def test_a_standard_deviation_of_a_sample_has_the_interval_that_the_ledger_shows
             assert isinstance(sd, ComputedAnswer)
             for end, kept in zip(sd.interval(), std.interval(), strict=True):
                 assert end == kept or math.isclose(end, kept, rel_tol=0.01)
-            assert sd.aside == std.aside, "its count is in it already"
+            assert sd.excluded_clause == std.excluded_clause, "its count is in it already"
 
 
 @pytest.mark.parametrize(
@@ -345,7 +347,7 @@ def test_a_standard_deviation_of_a_sample_has_the_interval_that_the_ledger_shows
         ("VARIANCE(fob)", "move it either way"),
     ],
 )
-def test_which_way_clipping_moves_a_computed_number_is_said_of_that_number(asked: str, way: str) -> None:
+def test_which_way_clipping_moves_a_computed_number_is_stated_of_that_number(asked: str, way: str) -> None:
     answers = _exports().sql(f"SELECT {asked} AS x FROM exports", share=0.05)
     assert isinstance(answers.answer, ComputedAnswer)
     assert answers.answer.caveat == f"clipped records can {way}"
@@ -374,7 +376,7 @@ def _visits(sums: str) -> prdp.SqlAnswers:
     visits = prdp.open(
         {"customer": np.arange(4_000) // 4, "spent": np.arange(4_000) % 9},
         policy="1",
-        protect="customer",
+        privacy_unit="customer",
         bounds={"spent": (0, 10)},
         name="visits",
     )
@@ -382,12 +384,12 @@ def _visits(sums: str) -> prdp.SqlAnswers:
     return visits.sql(f"SELECT {sums} FROM ({inner}) AS t", share=1)
 
 
-def test_an_average_of_sums_says_whom_it_counts_that_sql_would_not() -> None:
-    said = "AVG(total): customer whose values are all NULL count, with a sum of 0"
-    assert said in _visits("AVG(total)").notes
-    assert said in _visits("AVG(total), COUNT(*)").notes
+def test_an_average_of_sums_says_which_records_it_counts_that_sql_would_not() -> None:
+    stated = "AVG(total): customer whose values are all NULL count, with a sum of 0"
+    assert stated in _visits("AVG(total)").notes
+    assert stated in _visits("AVG(total), COUNT(*)").notes
     for others in ("SUM(total)", "COUNT(*)", "AVG(times)"):
-        assert said not in _visits(others).notes
+        assert stated not in _visits(others).notes
 
 
 def _by_age(rest: str) -> prdp.SqlAnswers:
@@ -457,4 +459,4 @@ def test_what_is_computed_from_selected_answers_is_simultaneous_too() -> None:
     assert isinstance(twice, ComputedAnswer)
     assert twice.among == 2
     assert twice.interval() == pytest.approx([2 * end for end in n.interval()])
-    assert "simultaneous over 2 groups" in twice.condition
+    assert "simultaneous over 2 groups" in twice.excludes

@@ -45,7 +45,7 @@ def test_pandas_reads_a_statement(accounts: prdp.Table) -> None:
         )
     assert frame.to_dict("list") == {"job": ["chef", "clerk"], "n": [50, 50]}
     assert list(some["n"]) == [25]
-    assert accounts.left == Fraction(98, 100)
+    assert accounts.remaining == Fraction(98, 100)
 
 
 def test_pandas_gets_intervals_where_they_are_asked_for(accounts: prdp.Table) -> None:
@@ -72,7 +72,7 @@ def test_probes_are_never_charged(accounts: prdp.Table, probe: str) -> None:
     cursor = prdp.connect(accounts, share=0.01).cursor()
     cursor.execute(probe)
     assert cursor.description
-    assert accounts.left == 1
+    assert accounts.remaining == 1
     assert not accounts.ledger.entries
 
 
@@ -87,10 +87,10 @@ def test_set_share_changes_what_later_statements_cost(accounts: prdp.Table) -> N
     cursor.execute("SELECT COUNT(*) FROM accounts")
     cursor.execute("SET share = 0.02")
     cursor.execute("SELECT SUM(age) FROM accounts")
-    assert accounts.left == Fraction(97, 100)
+    assert accounts.remaining == Fraction(97, 100)
     cursor.execute("set share to '1/10';")
     cursor.execute("SELECT AVG(age) FROM accounts")
-    assert accounts.left == Fraction(87, 100)
+    assert accounts.remaining == Fraction(87, 100)
     for wrong in ("SET share = 2", "SET share", "SET timezone = 'UTC'"):
         with pytest.raises(prdp.InvalidRequest):
             cursor.execute(wrong)

@@ -40,7 +40,7 @@ def people(tmp_path: Path) -> prdp.Table:
     return table
 
 
-@pytest.mark.parametrize("condition", EMPTY)
+@pytest.mark.parametrize("excludes", EMPTY)
 def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.Table, condition: str) -> None:
     answers = people.sql(
         "SELECT COUNT(*), COUNT(age), SUM(age), COUNT(DISTINCT job), AVG(age), MIN(age), MAX(age), "
@@ -49,11 +49,11 @@ def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.T
     )
     assert answers.values == [(0, 0, 0, 0, None, None, None, None, None, None)]
     assert answers.share == 0
-    assert people.left == 1
+    assert people.remaining == 1
     assert "nothing was read or charged" in str(answers)
 
 
-@pytest.mark.parametrize("condition", POSSIBLE)
+@pytest.mark.parametrize("excludes", POSSIBLE)
 def test_a_filter_that_a_record_may_satisfy_is_read(people: prdp.Table, condition: str) -> None:
     with pytest.raises(prdp.PrdpError):
         people.sql(f"SELECT COUNT(*) FROM people WHERE {condition}", share="1/4")
@@ -74,12 +74,12 @@ def test_listed_keys_have_their_rows_and_others_are_not_searched(people: prdp.Ta
     text = "SELECT job, COUNT(*) AS n, AVG(age) FROM people WHERE age > 200 GROUP BY job ORDER BY job"
     listed = people.sql(text, share="1/4", keys={"job": ["clerk", "chef"]})
     assert listed.values == [("chef", 0, None), ("clerk", 0, None)]
-    assert people.left == 1
+    assert people.remaining == 1
 
 
 def test_a_dry_run_says_that_it_costs_nothing(people: prdp.Table) -> None:
-    said = people.explain_sql("SELECT AVG(age) FROM people WHERE age > 200", share="1/4")
-    assert said == "costs    nothing: no record within the public bounds satisfies the filter"
+    stated = people.explain_sql("SELECT AVG(age) FROM people WHERE age > 200", share="1/4")
+    assert stated == "costs    nothing: no record within the public bounds satisfies the filter"
 
 
 def test_what_cannot_be_asked_is_refused_all_the_same(people: prdp.Table) -> None:
@@ -89,16 +89,16 @@ def test_what_cannot_be_asked_is_refused_all_the_same(people: prdp.Table) -> Non
         people.sql("SELECT COUNT(*) FROM people WHERE 1 = 2", share=2)
 
 
-def test_a_mean_over_owners_says_whom_it_counts() -> None:
+def test_a_mean_over_units_says_which_records_it_counts() -> None:
     rows = {"id": [1, 1, 2, 3], "spent": [5, 6, None, 7]}
     table = prdp.open(
-        pa.table(rows), policy="1", protect="id", most_rows=2, bounds={"spent": (0, 10)}, name="t"
+        pa.table(rows), policy="1", privacy_unit="id", max_rows=2, bounds={"spent": (0, 10)}, name="t"
     )  # fmt: skip
     text = "SELECT AVG(s) FROM (SELECT SUM(spent) AS s FROM t GROUP BY id) AS each"
-    said = "id whose values are all NULL count, with a sum of 0"
-    assert said in str(table.sql(text, share="1/4"))
-    assert table.left == Fraction(3, 4)
+    stated = "id whose values are all NULL count, with a sum of 0"
+    assert stated in str(table.sql(text, share="1/4"))
+    assert table.remaining == Fraction(3, 4)
     empty = table.sql(text.replace("FROM t", "FROM t WHERE spent > 20"), share="1/4")
     assert empty.values == [(None,)]
-    assert table.left == Fraction(3, 4)
-    assert said in str(empty)
+    assert table.remaining == Fraction(3, 4)
+    assert stated in str(empty)

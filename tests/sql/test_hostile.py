@@ -86,10 +86,10 @@ def test_odd_characters_are_refused(text: str) -> None:
 @given(st.text(st.sampled_from(" ()*,.;'\"-+/%<>=!|:?aeCOUNTSELECTFROMWHEREGROUPBY19\n\u00e9"), max_size=60))
 def test_whatever_the_text_only_a_refusal_comes_out(text: str) -> None:
     accounts = opened("accounts")
-    before = accounts.left
+    before = accounts.remaining
     with suppress(prdp.InvalidRequest):
         accounts.explain_sql(text, share="1/10")
-    assert accounts.left == before
+    assert accounts.remaining == before
 
 
 PIECES = st.sampled_from(
@@ -124,17 +124,17 @@ def test_a_refused_text_costs_nothing() -> None:
     accounts = prdp.open({"age": np.arange(3)}, policy="1", name="accounts")
     with pytest.raises(prdp.SqlError):
         accounts.sql("SELECT COUNT(*), age FROM accounts", share="1/10")
-    assert accounts.left == 1
+    assert accounts.remaining == 1
 
 
 def test_no_text_of_the_user_s_reaches_the_engine() -> None:
     """What an engine runs is written from checked trees: names are quoted, texts are constants."""
     accounts = opened("accounts")
-    said = accounts.explain_sql(
+    stated = accounts.explain_sql(
         'SELECT SUM("x""; DROP TABLE") FROM accounts -- /* hidden */\nWHERE job = \'"; DROP TABLE t; --\'',
         share="1/10",
     )
-    (reads,) = [line for line in said.splitlines() if line.startswith("  reads")]
+    (reads,) = [line for line in stated.splitlines() if line.startswith("  reads")]
     assert '"x""; DROP TABLE"' in reads
     assert "'\"; DROP TABLE t; --'" in reads
-    assert "hidden" not in said
+    assert "hidden" not in stated

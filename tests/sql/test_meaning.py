@@ -102,11 +102,11 @@ def test_a_cast_to_a_narrower_type_is_refused(target: str) -> None:
         values(f"SELECT COUNT(*) FROM accounts WHERE CAST(age AS {target}) > 5")
 
 
-def test_the_grain_of_a_cast_is_that_of_its_type() -> None:
-    with pytest.raises(prdp.SqlError, match="grain"):
+def test_the_rounding_step_of_a_cast_is_that_of_its_type() -> None:
+    with pytest.raises(prdp.SqlError, match="round_to"):
         values("SELECT SUM(least(greatest(CAST(CAST(x AS VARCHAR) AS DOUBLE), 0), 9)) FROM accounts")
     moments = "CAST(opened AS TIMESTAMP) - CAST(opened AS DATE)"
-    with pytest.raises(prdp.SqlError, match="grain"):
+    with pytest.raises(prdp.SqlError, match="round_to"):
         values(f"SELECT SUM({moments}) FROM accounts")
     [(days,)] = values("SELECT SUM(CAST(opened AS DATE) - CAST(opened AS DATE) + 1) FROM accounts")
     assert days == 600
@@ -201,7 +201,7 @@ WITH_NULLS = {
 )
 def test_case_goes_on_where_a_condition_is_unknown_as_in_every_database(text: str) -> None:
     frame = pyarrow.table(WITH_NULLS)
-    people = prdp.open(frame, policy=HUGE, bounds={"age": (0, 100)}, grain={"age": 1}, name="people")
+    people = prdp.open(frame, policy=HUGE, bounds={"age": (0, 100)}, round_to={"age": 1}, name="people")
     with duckdb.connect() as plain:
         plain.register("people", frame)
         rows = plain.execute(text).fetchall()
@@ -271,7 +271,7 @@ def test_a_where_that_leaves_no_listed_key_is_refused_before_it_costs_anything()
     text = "SELECT job, COUNT(*) FROM accounts WHERE job = 'miller' GROUP BY job"
     with pytest.raises(prdp.SqlError, match="WHERE leaves none of the listed keys of job"):
         table.sql(text, share="1/2", keys={"job": ["clerk", "chef"]})
-    assert table.left == 1
+    assert table.remaining == 1
 
 
 def test_keys_of_dates_are_cut_as_the_dates_they_are() -> None:

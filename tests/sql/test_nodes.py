@@ -20,9 +20,9 @@ FEW_SECONDS = 20
 def test_what_is_asked_reads_back_as_the_same_tree(fixture: Fixture) -> None:
     """A ledger keeps the text: were it another tree's, two questions would share one answer."""
     asked = compiled_in(WORLDS[fixture.world], opened(fixture.world), fixture.text)
-    if asked.door is None:
+    if asked.queryable is None:
         return
-    planner = asked.door.planner
+    planner = asked.queryable.planner
     trees = [planner.where, *(item.checked.node for item in asked.groups)]
     trees += [getattr(query.known(planner.schema), "expression", None) for query in asked.queries]
     for tree in trees:
@@ -35,7 +35,7 @@ def refusal(text: str, **given: object) -> prdp.InvalidRequest:
     return refused.value
 
 
-def test_a_condition_that_is_none_is_underlined_where_it_stands() -> None:
+def test_a_condition_that_is_none_is_underlined_where_it_is() -> None:
     wrong = refusal("SELECT COUNT_IF(age + 1) FROM accounts")
     assert isinstance(wrong, prdp.SqlError)
     assert wrong.reason == "this is a number, and a true or false is needed here"
@@ -67,7 +67,7 @@ def test_subqueries_nest_no_deeper_than_a_filter_does() -> None:
 
 def test_the_planner_says_by_a_value_what_is_missing() -> None:
     accounts = opened("accounts")
-    for of, cause in (("sqrt(balance)", "grain"), ("1 / (balance - 5)", "range")):
+    for of, cause in (("sqrt(balance)", "round_to"), ("1 / (balance - 5)", "range")):
         with pytest.raises(prdp.errors.PlanRefusal) as refused:
             accounts.plan(prdp.sum(of), share="1/10")
         assert refused.value.cause == cause

@@ -24,7 +24,7 @@ def test_keys_are_found_by_a_quarter_of_the_share_and_the_rest_answers() -> None
     answers = table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
     assert {"chef", "clerk", "pilot"} <= set(answers["job"])
     assert answers.share == Fraction(2, 5)
-    assert table.left == Fraction(3, 5)
+    assert table.remaining == Fraction(3, 5)
     assert [entry.share for entry in table.ledger.entries] == [Fraction(1, 10), Fraction(3, 10)]
 
 
@@ -33,7 +33,7 @@ def test_a_statement_asked_again_costs_nothing() -> None:
     first = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
     again = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
     assert again.values == first.values
-    assert table.left == Fraction(3, 5)
+    assert table.remaining == Fraction(3, 5)
 
 
 def test_shares_leave_a_part_for_the_search_or_are_refused() -> None:
@@ -48,7 +48,7 @@ def test_where_nothing_is_found_there_are_no_rows_and_only_the_search_is_paid() 
     table = people()
     text = "SELECT job, COUNT(*) AS n FROM people WHERE level = 99 GROUP BY job"
     answers = table.sql(text, share="2/5", keys={"job": {"pattern": "[a-z]{9}", "false_keys": "1e-9"}})
-    assert (answers.values, answers.share, table.left) == ([], Fraction(1, 10), Fraction(9, 10))
+    assert (answers.values, answers.share, table.remaining) == ([], Fraction(1, 10), Fraction(9, 10))
 
 
 def test_a_statement_that_cannot_be_paid_to_its_end_pays_for_no_search() -> None:
@@ -56,9 +56,9 @@ def test_a_statement_that_cannot_be_paid_to_its_end_pays_for_no_search() -> None
     table.sql("SELECT COUNT(*) FROM people", share="4/5")
     with pytest.raises(prdp.BudgetExhausted, match=r"asks for 1/16 to find keys and 3/16 .* but 1/5 is left"):
         table.sql(BY_JOB, share="1/4", keys={"job": "private"})
-    assert table.left == Fraction(1, 5)
+    assert table.remaining == Fraction(1, 5)
     table.sql(BY_JOB, share="1/5", keys={"job": "private"})
-    assert table.left == 0
+    assert table.remaining == 0
 
 
 def test_a_search_that_was_paid_for_leaves_the_rest_to_be_paid() -> None:
@@ -66,7 +66,7 @@ def test_a_search_that_was_paid_for_leaves_the_rest_to_be_paid() -> None:
     table.find_keys("job", share="1/10", pattern="[a-z]{1,6}")
     table.sql("SELECT COUNT(*) FROM people", share="6/10")
     table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
-    assert table.left == 0
+    assert table.remaining == 0
 
 
 def test_a_quota_that_cannot_pay_to_the_end_pays_for_no_search(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_quota_that_cannot_pay_to_the_end_pays_for_no_search(tmp_path: Path) -
     prdp.DurableLedger(tmp_path / "people.ledger").set_quota("ana", "1/5")
     with pytest.raises(prdp.BudgetExhausted, match="'ana' has a quota of 1/5"):
         table.sql(BY_JOB, share="1/4", keys={"job": "private"})
-    assert table.left == 1
+    assert table.remaining == 1
     assert not table.ledger.entries
 
 
@@ -89,10 +89,12 @@ def test_found_keys_are_crossed_with_listed_ones() -> None:
 
 def test_the_dry_run_says_what_is_for_the_search() -> None:
     table = people()
-    said = table.explain_sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
-    assert said.startswith("costs    2/5 of every record's budget: 1/10 to find keys, 3/10 for what is asked")
-    assert "asks     COUNT(*), for each key that is found" in said
-    assert table.left == 1
+    stated = table.explain_sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
+    assert stated.startswith(
+        "costs    2/5 of every record's budget: 1/10 to find keys, 3/10 for what is asked"
+    )
+    assert "asks     COUNT(*), for each key that is found" in stated
+    assert table.remaining == 1
     table.sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
     again = table.explain_sql(BY_JOB, share="2/5", keys={"job": {"pattern": "[a-z]{1,6}"}})
     assert again.startswith("costs    nothing to find keys: they were found before")
@@ -114,7 +116,7 @@ def test_a_project_file_says_it_too(tmp_path: Path) -> None:
     assert {"chef", "clerk"} <= set(answers["job"])
 
 
-def test_beside_groups_that_were_found_stands_which_are_missing() -> None:
+def test_beside_groups_that_were_found_is_which_are_missing() -> None:
     """A text with an umlaut has as many records as others, and no search can find it."""
     table = prdp.open({"job": np.array(["chef", "clerk", "Müller"] * 2000)}, policy="8", name="people")
     answers = table.sql(BY_JOB, share="2/5", keys={"job": "private"})

@@ -1,8 +1,8 @@
-"""Nothing known of a column survives its redefinition: an attack on bounds, grains and keys.
+"""Nothing known of a column survives its redefinition: an attack on bounds, rounding steps and keys.
 
 A subquery that calls ``balance * 100`` by the name of a column with bounds of 0 to 120 must be asked like
 ``balance * 100``. If the old bounds held, values would be clipped by what the caller never said of them; if
-old keys held, groups would be told apart by a list that belongs to something else.
+old keys held, groups would be distinguished by a list that belongs to something else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from prdp.expressions.nodes import Column, Node
 from prdp.sql.scope import Scope
 from tests.sql.fixtures import opened
 
-NAMES = ("age", "balance", "branch", "price", "bonus", "job", "fresh")
-"""Old names, with bounds, grains and keys of their own, and one that is new."""
+NAMES = ("age", "balance", "branch", "price", "bonus", "job", "redraw")
+"""Old names, with bounds, rounding steps and keys of their own, and one that is new."""
 
 NUMBERS = (
     "balance * 100", "0 - balance", "age + 1000", "price / 2", "CASE WHEN vip THEN balance ELSE 0 - age END",
@@ -30,8 +30,8 @@ NUMBERS = (
 
 def asked(text: str) -> dict[str, Any]:
     """Return what a ledger would keep of a statement: all that decides its answer's distribution."""
-    said = opened("accounts").explain_sql(text, share="1/10", keys={"job": ["clerk", "chef"]})
-    (line,) = [line for line in said.splitlines() if line.startswith("ledger")]
+    stated = opened("accounts").explain_sql(text, share="1/10", keys={"job": ["clerk", "chef"]})
+    (line,) = [line for line in stated.splitlines() if line.startswith("ledger")]
     return dict(json.loads(line.removeprefix("ledger").strip()))
 
 
@@ -91,10 +91,10 @@ def test_a_public_column_under_an_old_name_brings_its_own_keys() -> None:
         "WITH t AS (SELECT j.level AS branch FROM accounts a JOIN jobs j ON a.job = j.job) "
         "SELECT branch, COUNT(*) FROM t GROUP BY branch"
     )
-    said = opened("accounts").explain_sql(
+    stated = opened("accounts").explain_sql(
         text, share="1/10", tables={"jobs": {"job": ["chef"], "level": [77]}}
     )
-    assert '"keys": [[77' in said
+    assert '"keys": [[77' in stated
 
 
 def test_the_attack_is_seen_if_old_names_keep_their_meaning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ PUBLIC_SETS = ("TPC-H", "ClickBench", "SSB", "Taxi rides")
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: f"{fixture.file}: {fixture.name}")
-def test_a_text_becomes_what_stands_below_it(fixture: Fixture) -> None:
+def test_a_text_becomes_what_is_below_it(fixture: Fixture) -> None:
     assert fixture.outcome, "a text without an outcome says nothing"
     assert outcome_of(fixture) == fixture.outcome
 
@@ -25,6 +25,6 @@ def test_there_are_as_many_texts_as_promised() -> None:
     assert len(named) >= 40
 
 
-def test_no_text_stands_there_twice() -> None:
+def test_no_text_is_there_twice() -> None:
     counted = Counter((fixture.world, fixture.text) for fixture in FIXTURES)
     assert not [text for text, times in counted.items() if times > 1]

@@ -85,7 +85,7 @@ def opened_accounts(tables: Tables, policy: prdp.Policy) -> prdp.Table:
             "age": (0, 120), "balance": (0, 1000), "price": (0, 100), "bonus": (0, 100), "branch": (1, 4),
             'x"; DROP TABLE': (0, 10), "order": (0, 10),
         },
-        grain={"price": "0.25"},
+        round_to={"price": "0.25"},
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def visits(rng: np.random.Generator) -> Tables:
 def opened_visits(tables: Tables, policy: prdp.Policy) -> prdp.Table:
     frame = pd.DataFrame(tables["visits"])
     return prdp.open(
-        frame, policy=policy, name="visits", protect="customer", bounds={"spent": (0, 50)}, most_rows=1000
+        frame, policy=policy, name="visits", privacy_unit="customer", bounds={"spent": (0, 50)}, max_rows=1000
     )
 
 
@@ -170,7 +170,7 @@ def _frames(tables: Tables, *names: str) -> dict[str, Any]:
 
 def opened_lineitem(tables: Tables, policy: prdp.Policy) -> prdp.Table:
     frame = pd.DataFrame(tables["lineitem"])
-    return prdp.open(frame, policy=policy, name="lineitem", bounds=LINES, grain=FINE)
+    return prdp.open(frame, policy=policy, name="lineitem", bounds=LINES, round_to=FINE)
 
 
 def opened_lines(tables: Tables, policy: prdp.Policy) -> prdp.Join:
@@ -182,8 +182,8 @@ def opened_lines(tables: Tables, policy: prdp.Policy) -> prdp.Join:
         public=["orders", "part"],
         policy=policy,
         bounds={**LINES, "p_size": (1, 50)},
-        grain=FINE,
-        most_rows=1,
+        round_to=FINE,
+        max_rows=1,
     )
 
 
@@ -195,8 +195,8 @@ def opened_orders(tables: Tables, policy: prdp.Policy) -> prdp.Join:
         references={"lineitem.l_orderkey": "orders.o_orderkey"},
         policy=policy,
         bounds={**LINES, "o_totalprice": (0, 1000)},
-        grain=FINE,
-        most_rows=1000,
+        round_to=FINE,
+        max_rows=1000,
     )
 
 
@@ -215,8 +215,8 @@ def opened_customers(tables: Tables, policy: prdp.Policy) -> prdp.Join:
         public=["supplier", "nation", "region"],
         policy=policy,
         bounds={**LINES, "c_acctbal": (0, 1000), "o_totalprice": (0, 1000)},
-        grain=FINE,
-        most_rows=1000,
+        round_to=FINE,
+        max_rows=1000,
     )
 
 
@@ -315,7 +315,7 @@ def opened_star(tables: Tables, policy: prdp.Policy) -> prdp.Join:
             "lo_revenue": (0, 1000),
             "lo_supplycost": (0, 500),
         },
-        most_rows=1,
+        max_rows=1,
     )  # fmt: skip
 
 
@@ -338,7 +338,7 @@ def opened_trips(tables: Tables, policy: prdp.Policy) -> prdp.Table:
         policy=policy,
         name="trips",
         bounds={"passenger_count": (0, 6), "total_amount": (0, 100), "trip_distance": (0, 30)},
-        grain={"total_amount": "0.25"},
+        round_to={"total_amount": "0.25"},
     )
 
 

@@ -107,9 +107,9 @@ def test_intervals_of_sums_cover_with_no_condition() -> None:
     """
     values = np.array([1, 5, 40, 1000, 99_999, 100_000] * 50)
     policy = prdp.Policy("2 * ln(1 + v / 10)", at_least="1/100")
-    table = prdp.open({"v": values}, policy=policy, bounds={"v": (1, 100_000)}, stand_in=True)
+    table = prdp.open({"v": values}, policy=policy, bounds={"v": (1, 100_000)}, synthetic=True)
     drawn = simulate(table, prdp.sum("v"), share=1, method="additive", runs=1500, seed=1)
     ends = [release.interval("0.9") for release in drawn]
     covered = sum(low <= values.sum() <= high for low, high in ends)
     assert binomtest(covered, len(ends), 0.9).pvalue > P_THRESHOLD
-    assert not any(release.condition or release.caveat for release in drawn)
+    assert not any(release.excludes or release.caveat for release in drawn)

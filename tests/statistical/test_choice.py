@@ -104,7 +104,7 @@ def test_the_interval_of_a_maximum_covers_it_as_often_as_it_says(budget: int, lo
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_overshoot_falls_with_the_budget(lowest: bool) -> None:
-    def strays(budget: int) -> float:
+    def error_bounds(budget: int) -> float:
         levels = Levels(Fraction(budget), Fraction(budget))
         cells = (
             Cell(magnitude_key(levels.quanta(0), magnitude_code(v, 256), 10**9, 256), 1, v) for v in values
@@ -114,6 +114,6 @@ def test_the_overshoot_falls_with_the_budget(lowest: bool) -> None:
         return float(np.quantile([abs(answer.steps) - 999 for answer in answers], 0.9))
 
     values = [-999, *range(-900, 900, 3), 999]
-    found = [strays(budget) for budget in (10, 1000, 10**9)]
+    found = [error_bounds(budget) for budget in (10, 1000, 10**9)]
     assert found == sorted(found, reverse=True)
     assert found[-1] <= 1

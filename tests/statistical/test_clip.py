@@ -15,7 +15,7 @@ import prdp
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
 from prdp.levels import Levels
-from prdp.mechanisms._threshold import FENCED, LARGE_SHARE, POOR, PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import FALLBACK, FENCED, LARGE_SHARE, PointFinder, RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
@@ -71,9 +71,9 @@ def fit(law: Any, drawn: list[tuple[int, tuple[int, ...]]]) -> float:
 
 def binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.ndarray]:
     """Return how many errors lie in each of some 20 bins, and the noise's probability of each."""
-    reach = int(6 * noise.scale)
-    edges = np.unique(np.linspace(-reach, reach, 21).astype(int))
-    support = np.arange(-40 * reach - 40, 40 * reach + 41)
+    tail_factor = int(6 * noise.scale)
+    edges = np.unique(np.linspace(-tail_factor, tail_factor, 21).astype(int))
+    support = np.arange(-40 * tail_factor - 40, 40 * tail_factor + 41)
     step = 1 / float(noise.scale)
     masses = np.tanh(step / 2) * np.exp(-np.abs(support) * step)
     bins = np.searchsorted(edges, support, side="right")
@@ -81,7 +81,7 @@ def binned(errors: np.ndarray, noise: DiscreteLaplace) -> tuple[list[int], np.nd
     return found.tolist(), np.bincount(bins, weights=masses, minlength=edges.size + 1)
 
 
-@pytest.mark.parametrize("tuning", [POOR, FENCED])
+@pytest.mark.parametrize("tuning", [FALLBACK, FENCED])
 def test_answers_fit_their_own_law_and_no_law_with_noise_15_percent_off(tuning: Tuning) -> None:
     law = rest(SUMMARY, Fraction(1, 2), tuning)
     drawn = law.draw(Seeded(20261116), RUNS)
@@ -107,17 +107,17 @@ def crowd(levels: Levels, count: int) -> Summary:
 
 
 def test_a_fence_makes_points_far_past_the_data_rarer_than_the_fall_does() -> None:
-    """Of records that are all alike, with a budget mass of 100 over the share: too poor for a steep fall."""
+    """Of records that are all alike, with a budget mass of 100 over the share: no steep fall."""
     levels = Levels(Fraction(1, 10**8), Fraction(100))
     summary = Summary.of(levels, 1, 1, [Cell(CellKey(levels.quanta(160), 1, 1, 1), 2000, 2000)])
-    share = Fraction(100) / (RecordLadder(summary).mass(1) * levels.quantum)
+    share = Fraction(100) / (RecordCandidates(summary).mass(1) * levels.quantum)
 
     def past(tuning: Tuning, octaves: int) -> float:
         chances = flip_probabilities(rest(summary, share, tuning).first)
-        data = RecordLadder(summary).masses(tuning.stride, 1).index(0)
+        data = RecordCandidates(summary).masses(tuning.stride, 1).index(0)
         return float(sum(chances[data + octaves * 4 // tuning.stride + 1 :]).mid())
 
-    assert past(FENCED, 3) < past(POOR, 3) / 4 < past(replace(FENCED, fence=None), 3) / 8
+    assert past(FENCED, 3) < past(FALLBACK, 3) / 4 < past(replace(FENCED, fence=None), 3) / 8
 
 
 @pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 10)])
@@ -126,10 +126,10 @@ def test_each_octave_past_the_data_is_rarer_by_the_fall(share: Fraction) -> None
     summary = crowd(Levels(Fraction(1, 10**8), Fraction(100)), 2000)
 
     def runaways(tuning: Tuning, octaves: int) -> float:
-        ladder = RecordLadder(summary)
-        masses = ladder.masses(tuning.stride, 1)
+        candidates = RecordCandidates(summary)
+        masses = candidates.masses(tuning.stride, 1)
         weight = share * tuning.choice * summary.levels.quantum
-        choice = PointFinder().choice(masses, weight, tuning, ladder.heights(tuning.stride))
+        choice = PointFinder().choice(masses, weight, tuning, candidates.heights(tuning.stride))
         allowed = next(place for place, mass in enumerate(masses) if mass == 0) + octaves * 4 // tuning.stride
         return float(np.mean(np.array(choice.draw(Seeded(5), 20_000)) > allowed))
 
@@ -157,19 +157,19 @@ def test_intervals_cover_the_truth_where_those_of_the_noise_do_not(policy: str, 
         policy=prdp.Policy(policy, at_most=100),
         bounds={"v": (100, 10**12)},
         name="tail",
-        stand_in=True,
+        synthetic=True,
     )
     releases = simulate(table, prdp.sum("v"), share="1", runs=1000, seed=11)
 
-    def covered(reach: int) -> float:
-        ends = [release.interval(level, reach=reach) for release in releases]
+    def covered(tail_factor: int) -> float:
+        ends = [release.interval(level, tail_factor=tail_factor) for release in releases]
         return float(np.mean([low <= values.sum() <= high for low, high in ends]))
 
     assert covered(8) >= float(level)
     assert covered(1) < 0.7
 
 
-def test_groups_that_are_too_poor_to_choose_alone_choose_together() -> None:
+def test_groups_that_are_insufficient_budget_to_choose_alone_choose_together() -> None:
     """Sixty groups with a budget mass of 8 each: alone they find nothing, together they are rich."""
     levels = Levels(Fraction(1, 100), Fraction(4))
     quanta = levels.quanta(levels.index(0.4) or 0)
@@ -210,7 +210,7 @@ def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_other
         "e": np.ones(odd + (groups - 1) * rest),
     }
     policy = prdp.Policy.column("e", at_least="1e-6", at_most="1")
-    table = prdp.open(columns, policy=policy, bounds={"v": (0, 10**12)}, stand_in=True)
+    table = prdp.open(columns, policy=policy, bounds={"v": (0, 10**12)}, synthetic=True)
     drawn = simulate(table.group_by("g", keys=range(groups)), prdp.sum("v"), share="1/10", runs=runs, seed=1)
     first = [tab.releases[0][0] for tab in drawn if isinstance(tab, prdp.ReleaseTable)]
     kept = [
@@ -218,7 +218,7 @@ def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_other
         for release in first
         if isinstance(release.clipping, Clipping) and 8 * release.clipping.at * release.step >= 700
     ]
-    ends = [release.interval("0.9", reach=8) for release in kept]
+    ends = [release.interval("0.9", tail_factor=8) for release in kept]
     assert len(ends) > 0.9 * runs
     assert np.isfinite(ends).all()
     covered = sum(low <= 700 * odd <= high for low, high in ends)

@@ -19,7 +19,7 @@ RUNS = 4_000
 def summed(values: np.ndarray, runs: int = RUNS, share: str = "1") -> list[prdp.Release]:
     """Return sums under three budgets: ratios lie between 1/4 and 25, 400 and 40,000, a million and more."""
     table = prdp.open(
-        {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (1, 10**7)}, name="tiers", stand_in=True
+        {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (1, 10**7)}, name="tiers", synthetic=True
     )
     return simulate(table, prdp.sum("v"), share=share, runs=runs, seed=7)
 
@@ -73,7 +73,7 @@ def test_intervals_cover_at_every_level_what_was_clipped_or_dropped(thin: int, s
     values = np.repeat([50, 5_000, 10_000], [20_000, 20_000, thin])
     releases = summed(values, runs=1_500, share=share)
     for level in (Fraction(9, 10), Fraction(99, 100)):
-        ends = [release.interval(level, reach=8) for release in releases]
+        ends = [release.interval(level, tail_factor=8) for release in releases]
         held = np.mean([low <= values.sum() <= high for low, high in ends])
         assert held > float(level) - 3 * (float(level * (1 - level)) / len(releases)) ** 0.5
 
@@ -82,16 +82,18 @@ def test_an_interval_of_the_noise_alone_misses_what_was_dropped() -> None:
     values = np.repeat([50, 5_000, 10_000], [20_000, 20_000, 300])
     releases = [one for one in summed(values, runs=400) if len(one.noise_scales) == 2]
     assert len(releases) > 100
-    held = [low <= values.sum() <= high for low, high in (one.interval("0.95", reach=1) for one in releases)]
+    held = [
+        low <= values.sum() <= high for low, high in (one.interval("0.95", tail_factor=1) for one in releases)
+    ]
     assert np.mean(held) < 0.5
 
 
-def test_what_is_left_aside_is_what_lies_beyond_the_last_tier_kept() -> None:
+def test_what_is_excluded_is_what_lies_beyond_the_last_tier_kept() -> None:
     (release, *_) = summed(np.repeat([50, 5_000], 20_000), runs=1)
     (tiers,) = tiers_of([release])
     assert tiers.kept == 2
-    assert release.beyond.startswith("any v above ")
-    beyond = float(release.beyond.removeprefix("any v above ").replace(",", ""))
+    assert release.excluded_records.startswith("any v above ")
+    beyond = float(release.excluded_records.removeprefix("any v above ").replace(",", ""))
     assert beyond >= 5_000
 
 
@@ -102,7 +104,7 @@ def test_a_release_by_tiers_is_written_and_read_again() -> None:
 
 def test_counts_under_budgets_in_wide_spans_have_one_point() -> None:
     policy = prdp.Policy("CASE WHEN v < 1000 THEN 10 / v ELSE 1 / (100 * v) END", at_least="1e-7", at_most=10)
-    table = prdp.open({"v": np.arange(1, 5_000)}, policy=policy, bounds={"v": (1, 10**4)}, stand_in=True)
+    table = prdp.open({"v": np.arange(1, 5_000)}, policy=policy, bounds={"v": (1, 10**4)}, synthetic=True)
     (counted,) = simulate(table, prdp.count(), runs=1, seed=1)
     (added,) = simulate(table, prdp.sum("v"), runs=1, seed=1)
     assert isinstance(added.clipping, TierClipping)
@@ -114,7 +116,7 @@ def test_sums_of_both_signs_and_groups_have_one_point_for_all_tiers() -> None:
         {"v": np.repeat([-50, 5_000], 500), "g": np.repeat([0, 1], 500)},
         policy=prdp.Policy("CASE WHEN abs(v) < 100 THEN 4 ELSE 0.25 END"),
         bounds={"v": (-(10**7), 10**7), "g": (0, 1)},
-        stand_in=True,
+        synthetic=True,
     )
     (signed,) = simulate(table, prdp.sum("v"), runs=1, seed=1)
     assert not isinstance(signed.clipping, TierClipping)

@@ -32,7 +32,7 @@ SCALES = [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(1000), Fraction(
 def cells(noise: DiscreteLaplace) -> list[int]:
     """Return where to cut the integers: about even shares of the mass, single integers if heavy."""
     reaches = {noise.spread(level) for level in LEVELS}
-    return sorted(reaches | {-reach - 1 for reach in reaches})
+    return sorted(reaches | {-tail_factor - 1 for tail_factor in reaches})
 
 
 def chance_up_to(noise: DiscreteLaplace, k: int) -> float:

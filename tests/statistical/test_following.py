@@ -51,8 +51,8 @@ def test_noise_fits_what_is_stated_and_none_that_is_15_percent_off(center: Fract
         assert fit(noise.scale * Fraction(off, 100)) < P_THRESHOLD
 
 
-def covered(releases: Sequence[Release], truth: float, reach: int) -> int:
-    ends = (release.interval(reach=reach) for release in releases)
+def covered(releases: Sequence[Release], truth: float, tail_factor: int) -> int:
+    ends = (release.interval(tail_factor=tail_factor) for release in releases)
     return sum(low <= truth <= high for low, high in ends)
 
 
@@ -66,7 +66,7 @@ def test_intervals_cover_the_truth_where_much_is_clipped(word: str, share: str) 
         {"v": values},
         policy=prdp.Policy("10000 / v", at_most=100),
         bounds={"v": (100, 10**12)},
-        stand_in=True,
+        synthetic=True,
     )
     query, truth = {
         "mean": (prdp.mean("v"), float(values.mean())),

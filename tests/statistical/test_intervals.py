@@ -30,14 +30,16 @@ def opened(columns: dict[str, np.ndarray], policy: str = "10000 / v", **options:
         columns,
         policy=prdp.Policy(policy, at_most=100),
         bounds={"v": options.pop("bounds", (1, 10**8))},  # type: ignore[dict-item]
-        stand_in=True,
+        synthetic=True,
         **options,  # type: ignore[arg-type]
     )
 
 
 def covered(releases: Sequence[Release], truth: float) -> float:
     """Return how often the truth lies between the ends, those that are not shown included."""
-    return float(np.mean([low <= truth <= high for low, high in (one.interval(reach=8) for one in releases)]))
+    return float(
+        np.mean([low <= truth <= high for low, high in (one.interval(tail_factor=8) for one in releases)])
+    )
 
 
 VALUES = np.concatenate([np.full(3000, 1000), np.full(60, 3000), np.full(4, 9000)])
@@ -71,7 +73,7 @@ def test_what_has_no_level_has_no_interval(query: Any) -> None:
 def test_the_noise_alone_does_not_cover_what_was_dropped() -> None:
     """What was printed before: the test above would notice it."""
     releases = simulate(opened({"v": VALUES}), Sum("v"), share="1/2", method="partition", runs=RUNS, seed=2)
-    held = [low <= VALUES.sum() <= high for low, high in (one.interval(reach=1) for one in releases)]
+    held = [low <= VALUES.sum() <= high for low, high in (one.interval(tail_factor=1) for one in releases)]
     assert np.mean(held) < LEAST
 
 
@@ -87,7 +89,7 @@ def odd_group() -> tuple[list[Release], float]:
     group = np.repeat(np.arange(401), [20] * 400 + [100])
     values = np.where(group == 400, 700, 100)
     table = prdp.open(
-        {"v": values, "g": group}, policy=prdp.Policy.constant(1), bounds={"v": (0, 10**6)}, stand_in=True
+        {"v": values, "g": group}, policy=prdp.Policy.constant(1), bounds={"v": (0, 10**6)}, synthetic=True
     )
     tables = simulate(table.group_by("g", keys=range(401)), Sum("v"), share=1, runs=60, seed=4)
     return [one.releases[400][0] for one in tables], 70_000.0
@@ -110,12 +112,12 @@ def test_an_odd_group_is_not_covered_where_what_the_groups_spare_is_forgotten() 
     assert covered(wrong, truth) < 0.5
 
 
-def test_owners_in_several_groups_are_covered() -> None:
+def test_units_in_several_groups_are_covered() -> None:
     rng = np.random.default_rng(5)
-    owner = np.repeat(np.arange(4000), 3)
-    values = rng.integers(10, 200, owner.size)
-    columns = {"v": values, "g": rng.integers(0, 3, owner.size), "owner": owner}
-    table = opened(columns, "1000 / v", protect="owner")
+    unit = np.repeat(np.arange(4000), 3)
+    values = rng.integers(10, 200, unit.size)
+    columns = {"v": values, "g": rng.integers(0, 3, unit.size), "owner": unit}
+    table = opened(columns, "1000 / v", privacy_unit="owner")
     tables = simulate(table.group_by("g", keys=[0, 1, 2]), Sum("v"), share="1/2", runs=100, seed=6)
     for place in range(3):
         truth = float(values[columns["g"] == place].sum())
@@ -140,7 +142,7 @@ def test_where_values_below_zero_are_small_the_lower_end_is_the_noise_s() -> Non
     releases = small_below_zero()
     assert covered(releases, float(SMALL_BELOW.sum())) >= LEAST
     for one in releases:
-        value, low, noise = float(one.exact), one.interval()[0], one.interval(reach=1)
+        value, low, noise = float(one.exact), one.interval()[0], one.interval(tail_factor=1)
         assert value - low <= 1.5 * (noise[1] - value)
 
 

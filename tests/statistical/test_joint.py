@@ -10,9 +10,9 @@ from scipy.stats import chisquare
 
 from prdp.cells.cell import Cell, CellKey
 from prdp.cells.summary import Summary
-from prdp.cells.units import Caps, OwnerGroups
+from prdp.cells.units import Caps, UnitGroups
 from prdp.levels import Levels
-from prdp.mechanisms._threshold import POOR, PointFinder
+from prdp.mechanisms._threshold import FALLBACK, PointFinder
 from prdp.mechanisms.joint import Joint
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.testing import Seeded
@@ -31,8 +31,8 @@ def half_each(caps: Caps) -> tuple[int, int]:
 
 
 CELLS = [Cell(CellKey(LEVELS.quanta(10), 20, 20, 1), 100, 2000)]
-OWNERS = OwnerGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
-JOINT = Joint(PointFinder(tunings=((None, POOR),)))
+UNITS = UnitGroups(Summary.of(LEVELS, 1, 2**40, CELLS), half_each)
+JOINT = Joint(PointFinder(tunings=((None, FALLBACK),)))
 
 
 def p_value(errors: np.ndarray, noise: DiscreteLaplace) -> float:
@@ -42,7 +42,7 @@ def p_value(errors: np.ndarray, noise: DiscreteLaplace) -> float:
 
 @pytest.mark.slow
 def test_each_group_has_the_stated_noise_and_no_noise_15_percent_off() -> None:
-    drawn = JOINT.answers(OWNERS, SHARE, Seeded(SEED), SAMPLE_SIZE)
+    drawn = JOINT.answers(UNITS, SHARE, Seeded(SEED), SAMPLE_SIZE)
     scales = [answers[0].noises[0].scale for answers in drawn]
     usual = max(set(scales), key=scales.count)
     kept = [answers for answers in drawn if answers[0].noises[0].scale == usual]
@@ -58,9 +58,9 @@ def test_each_group_has_the_stated_noise_and_no_noise_15_percent_off() -> None:
 
 def test_the_stated_noise_is_that_of_the_proof() -> None:
     """A unit of budget counts up to b, so the noise is b / (a₂ · share), however many groups there are."""
-    (answers,) = JOINT.answers(OWNERS, SHARE, Seeded(1), 1)
+    (answers,) = JOINT.answers(UNITS, SHARE, Seeded(1), 1)
     words = dict(answers[0].choices)["clipped at"]
     b = float(words.partition(" ")[0])
     for answer in answers:
         (noise,) = answer.noises
-        assert abs(float(noise.scale * answer.step * SHARE * POOR.answer) / b - 1) < 1e-5
+        assert abs(float(noise.scale * answer.step * SHARE * FALLBACK.answer) / b - 1) < 1e-5

@@ -169,9 +169,9 @@ def moments(campaign: Campaign) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
     for place in range(60):
         laws = laws_for(campaign, {name: values[place].item() for name, values in ROWS.items()})
         if isinstance(laws[0], Symbol):
-            told = np.array(chances(laws[0], range(laws[0].size))[:-1])
-            means.append(told)
-            spreads.append(told * (1 - told))
+            reported = np.array(chances(laws[0], range(laws[0].size))[:-1])
+            means.append(reported)
+            spreads.append(reported * (1 - reported))
             continue
         pairs = [_moments_of(law) for law in laws]
         means.append([mean for mean, _ in pairs])

@@ -83,7 +83,7 @@ def estimates(study: str, population: str) -> tuple[Estimate, ...]:
 
 def answered(estimate: Estimate, population: Population) -> Iterator[tuple[Estimate, int]]:
     """Yield each number of an answer, and the truth among the clients that were kept."""
-    (kept,) = (said for name, said in estimate.choices if name == "first domain kept")
+    (kept,) = (stated for name, stated in estimate.choices if name == "first domain kept")
     least = float(kept.rpartition(" ")[2]) * (1 - 1e-3)
     in_order = np.repeat(list(population.budgets), list(population.budgets.values()))
     if not estimate.parts:

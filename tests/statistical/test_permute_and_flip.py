@@ -59,7 +59,7 @@ class Scripted:
 
 
 @pytest.mark.parametrize(("next_byte", "chosen"), [(-1, 1), (1, 0)])
-def test_a_coin_that_stands_on_its_edge_is_settled_by_the_next_byte(next_byte: int, chosen: int) -> None:
+def test_a_coin_that_is_on_its_edge_is_settled_by_the_next_byte(next_byte: int, chosen: int) -> None:
     """The uniform number agrees with the probability on all eight bytes and differs in the ninth."""
     edge = expansion(partial(exp_bounds, Fraction(1)), 9)
     ninth = bytes([edge[8] + next_byte])

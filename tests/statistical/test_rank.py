@@ -101,7 +101,7 @@ def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says(quantile: str)
     assert covered < runs  # it is an interval, not everything
 
 
-def test_a_sum_of_noises_passes_what_is_said_as_often_as_is_said() -> None:
+def test_a_sum_of_noises_passes_what_is_stated_as_often_as_is_stated() -> None:
     generator = np.random.default_rng(SEED)
     runs = 200_000
     for parts in (((1, "1/2"), (1, "1/2")), ((8, "1/10"), (8, "9/10")), ((1, "1/100"), (16, "99/100"))):

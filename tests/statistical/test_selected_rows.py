@@ -36,7 +36,7 @@ def opened(policy: str) -> prdp.Table:
         policy=POLICIES[policy],
         bounds={"v": (1, EACH), "g": (0, GROUPS)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
 
 
@@ -69,7 +69,7 @@ def test_whichever_rows_answers_select_all_their_intervals_hold(policy: str) -> 
             assert not refuted([all_hold(rows, truth) for rows in kept])
 
 
-def test_intervals_of_one_row_each_would_not_hold() -> None:
+def test_intervals_of_one_row_per_unit_would_not_hold() -> None:
     """The twin: each selected row has the interval that it would have if it had been named beforehand."""
     groups = opened("alike").group_by("g", keys=KEYS)
     tables = simulate(groups, [prdp.count()], share="1/2", runs=RUNS, seed=22)

@@ -20,7 +20,7 @@ def counted(*sizes: int, runs: int = RUNS, share: str = "1") -> list[prdp.Releas
     """Return counts of a table with so many records in each tier."""
     values = np.repeat([10, 1_000, 100_000], sizes)
     table = prdp.open(
-        {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers", stand_in=True
+        {"v": values}, policy=prdp.Policy(POLICY), bounds={"v": (0, 10**6)}, name="tiers", synthetic=True
     )
     return simulate(table, prdp.count(), share=share, runs=runs, seed=7)
 
@@ -56,7 +56,7 @@ def test_intervals_cover_what_was_dropped_and_those_of_the_noise_do_not(rare: in
     covered = [low <= truth <= high for low, high in (release.interval("0.95") for release in releases)]
     assert np.mean(covered) > 0.93
     if rare == 300:
-        noise = [release.interval("0.95", reach=1) for release in releases]
+        noise = [release.interval("0.95", tail_factor=1) for release in releases]
         assert np.mean([low <= truth <= high for low, high in noise]) < 0.2
 
 
@@ -84,7 +84,7 @@ def test_intervals_cover_at_every_level_also_where_noise_decides_which_tiers_are
     numbers of tiers, the first and the fourth table are covered 98.4 % and 98.6 % of the time.
     """
     values = np.repeat([1, 10, 100, 1_000][: len(sizes)], sizes)
-    table = prdp.open({"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**4)}, stand_in=True)
+    table = prdp.open({"v": values}, policy=prdp.Policy(policy), bounds={"v": (0, 10**4)}, synthetic=True)
     releases = simulate(table, prdp.count(), share="1", runs=COVERED, seed=7)
     alike: dict[object, list[prdp.Release]] = defaultdict(list)
     for release in releases:
@@ -105,11 +105,13 @@ def covering(releases: list[prdp.Release], truth: int, level: Fraction) -> int:
 
 
 def test_a_constant_budget_is_ordinary_laplace_noise() -> None:
-    table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain", stand_in=True)
+    table = prdp.open({"v": np.arange(500)}, policy=prdp.Policy.constant("1/2"), name="plain", synthetic=True)
     releases = simulate(table, prdp.count(), share="1/5", runs=RUNS, seed=3)
     errors = np.array([float(release.exact) for release in releases]) - 500
     assert np.mean(np.abs(errors)) == pytest.approx(10, rel=0.1)
-    assert all(release.interval("0.95") == release.interval("0.95", reach=1) for release in releases[:20])
+    assert all(
+        release.interval("0.95") == release.interval("0.95", tail_factor=1) for release in releases[:20]
+    )
 
 
 @pytest.mark.parametrize(("each", "least", "most"), [(20, 0.9, 1), (0, 0, 0.02)])
@@ -121,7 +123,7 @@ def test_groups_keep_together_what_none_could_alone(each: int, least: float, mos
         policy=prdp.Policy(POLICY),
         bounds={"v": (0, 10**6)},
         name="tiers",
-        stand_in=True,
+        synthetic=True,
     )
     found = simulate(table.group_by("g", keys=list(groups)), prdp.count(), share="1/2", runs=20, seed=1)
     tiers = [len(row[0].noise_scales) for release in found for row in release.releases]
@@ -139,7 +141,7 @@ def test_one_groups_heavy_tier_does_not_put_noise_into_the_others() -> None:
         policy=prdp.Policy("CASE WHEN v < 100 THEN 10 ELSE 0.1 END"),
         bounds={"v": (1, 10**6)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     (found,) = simulate(table.group_by("g", keys=list(groups)), prdp.count(), runs=1, seed=1)
     errors = [abs(row[0].value - 200) for row in found.releases[1:]]
@@ -154,7 +156,7 @@ def test_records_without_value_do_not_make_a_table_rich() -> None:
         policy=prdp.Policy("e", at_least="1/2", at_most=2),
         bounds={"v": (0, 10**9)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     found = simulate(table, prdp.sum("v"), share="1/10", runs=100, seed=0)
     lost = sum(release.value < 0.01 * values.sum() for release in found)
@@ -164,7 +166,7 @@ def test_records_without_value_do_not_make_a_table_rich() -> None:
 def test_a_count_is_covered_whatever_the_conditions_of_a_stepwise_policy_read() -> None:
     express = np.random.default_rng(0).random(60_000) < 0.2
     policy = "CASE WHEN express THEN 0.02 ELSE 5 END"
-    table = prdp.open({"express": express}, policy=policy, name="t", stand_in=True)
+    table = prdp.open({"express": express}, policy=policy, name="t", synthetic=True)
     answers = simulate(table, prdp.count(), share="1/10", runs=200, seed=1)
     held = sum(low <= express.size <= high for low, high in (answer.interval() for answer in answers))
     assert held >= 0.95 * 200 - 4 * (200 * 0.95 * 0.05) ** 0.5

@@ -11,7 +11,7 @@ from prdp.cells.edges import Pairs
 from prdp.graphs.stars import CutStars
 from prdp.levels import Levels
 from prdp.mechanisms._threshold import LARGE_SHARE
-from prdp.mechanisms.truncate import Truncate, ladder_points
+from prdp.mechanisms.truncate import Truncate, candidate_points
 from prdp.testing import Seeded
 from tests.statistical.thresholds import P_THRESHOLD
 
@@ -38,7 +38,7 @@ def fit(errors: np.ndarray, scale: float) -> float:
 def test_a_release_has_noise_in_proportion_to_its_point_and_no_noise_15_percent_off() -> None:
     stars = CutStars.of(random_graph(60, 400, seed=1), 2)
     law = Truncate().totals(stars, SHARE)(LARGE_SHARE, 14)
-    point = ladder_points(stars, LARGE_SHARE.stride)[14]
+    point = candidate_points(stars, LARGE_SHARE.stride)[14]
     scale = float(point / LEVELS.quantum / (SHARE * LARGE_SHARE.answer))
     errors = np.array([steps - stars.value(point) for (steps,) in law.draw(Seeded(2), RUNS)], dtype=float)
     assert fit(errors, scale) > P_THRESHOLD

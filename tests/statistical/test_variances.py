@@ -35,24 +35,24 @@ COLUMNS: dict[str, tuple[np.ndarray, tuple[int, int], int | Fraction]] = {
     "skewed tens": (_RNG.geometric(0.6, NUMBER).clip(max=8), (0, 100), 10),
     "both signs": (_RNG.integers(-1, 2, NUMBER), (-50, 50), 1),
 }
-"""For each column its values and bounds, in grains, and the grain."""
+"""For each column its values and bounds, in rounding steps, and the rounding step."""
 
 POLICIES = {"alike": prdp.Policy("1"), "by value": prdp.Policy("10 / greatest(v, 1)", at_most=10)}
 
 
 def opened(name: str, policy: str) -> tuple[prdp.Table, np.ndarray, np.ndarray]:
     """Return a table of a column, its values in units and their groups."""
-    grains, (low, high), grain = COLUMNS[name]
+    rounding, (low, high), round_to = COLUMNS[name]
     groups = np.random.default_rng(1).integers(0, 3, NUMBER)
-    columns = {"v": pyarrow.array(grains * float(grain), pyarrow.float64()), "g": pyarrow.array(groups)}
+    columns = {"v": pyarrow.array(rounding * float(round_to), pyarrow.float64()), "g": pyarrow.array(groups)}
     table = prdp.open(
         pyarrow.table(columns),
         policy=POLICIES[policy],
-        bounds={"v": (low * grain, high * grain)},
-        grain={"v": grain},
-        stand_in=True,
+        bounds={"v": (low * round_to, high * round_to)},
+        round_to={"v": round_to},
+        synthetic=True,
     )
-    return table, grains * float(grain), groups
+    return table, rounding * float(round_to), groups
 
 
 def covered(found: Sequence[Release], truth: float) -> int:
@@ -86,13 +86,13 @@ def test_intervals_hold_group_by_group(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["zeros and ones, bounds to 100", "ratings of 3 and 4"])
-def test_around_a_whole_grain_and_uncorrected_neither_answers_nor_intervals_would_be_right(
+def test_around_a_whole_rounding_step_and_uncorrected_neither_answers_nor_intervals_would_be_right(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin: squares around the nearest grain, and ends that know of no more than the mean's noise."""
 
     def rounded(self: Derived, parts: Sequence[Fraction]) -> Fraction:
-        return round(parts[0] / parts[1] / self.measure.grain) * self.measure.grain
+        return round(parts[0] / parts[1] / self.measure.round_to) * self.measure.round_to
 
     def uncorrected(rule: str, parts: Sequence[Ends], limits: Ends, center: Fraction | None) -> Ends:
         del rule, center

@@ -51,7 +51,7 @@ class Query:
         binned: The number column whose bins tell groups apart.
         truncated: The column of moments whose months tell groups apart.
         keys: The column whose values are counted.
-        one_by_one: Whether records are told apart, so that each has its own cells.
+        one_by_one: Whether records are distinguished, so that each has its own cells.
     """
 
     policy: str = "1"
@@ -77,8 +77,8 @@ class Query:
 
     def __str__(self) -> str:
         default = Query()
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return f"Query({', '.join(f'{k}={v!r}' for k, v in told.items() if v != getattr(default, k))})"
+        reported = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return f"Query({', '.join(f'{k}={v!r}' for k, v in reported.items() if v != getattr(default, k))})"
 
     def _reading(self, schema: Schema, others: int) -> CellRead:
         policy = Policy(self.policy, at_least="1/10", at_most="10").within(schema, {})

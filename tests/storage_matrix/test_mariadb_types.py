@@ -184,7 +184,7 @@ def test_no_value_of_a_type_changes_what_others_count_for(keep: Kept, name: str)
     assert not found, "\n".join(found[:5])[:4000]
 
 
-def test_types_that_are_not_read_are_said_to_be_none(keep: Kept) -> None:
+def test_types_that_are_not_read_are_stated_to_be_none(keep: Kept) -> None:
     schema = keep(OTHERS, []).schema
     assert {kind.kind for name, kind in schema.items() if name != "record"} == {Kind.OTHER}
     found = faults(OTHERS, keep)

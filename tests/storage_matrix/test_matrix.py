@@ -108,7 +108,7 @@ def test_no_extreme_in_a_lake_changes_what_others_count_for(name: str, tmp_path:
     assert storage.tried > 70
 
 
-_LEAST, _MOST = bytes(15) + b"\x80", b"\xff" * 15 + b"\x7f"
+_LEAST, _MAX = bytes(15) + b"\x80", b"\xff" * 15 + b"\x7f"
 _CUT = ("parquet", "parquet_of_arrow", "parquet_int96", "data_set_of_parquet", "data_set_of_orc", "relation")
 """Storages that keep as many bits of a decimal as its digits need."""
 
@@ -119,7 +119,7 @@ def test_a_decimal_of_more_digits_than_its_type_has_is_null(name: str, tmp_path:
     kinds = [pyarrow.decimal128(*shape) for shape in shapes[4 if name in _CUT else 0 :]]
     beyond = {
         f"c{place}": [
-            pyarrow.Array.from_buffers(kind, 1, [None, pyarrow.py_buffer(bits)]) for bits in (_LEAST, _MOST)
+            pyarrow.Array.from_buffers(kind, 1, [None, pyarrow.py_buffer(bits)]) for bits in (_LEAST, _MAX)
         ]
         for place, kind in enumerate(kinds)
     }

@@ -242,7 +242,7 @@ def test_a_file_that_is_replaced_while_it_is_read_gives_no_answer_and_nothing_is
     with pytest.raises(EngineFailure):
         replaced_during(lambda: table.sum("v", share="1/2"), file, other)
     again = table.sum("v", share="1/2")  # taken up, without a second charge
-    assert table.left == prdp.open(file, policy="1", types=types, table=named).left / 2
+    assert table.remaining == prdp.open(file, policy="1", types=types, table=named).remaining / 2
     assert abs(again.value - 2000) < 500
 
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.groups import bins, read_grouping
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import CellRead, KeyMassRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.key_contract import rows_of_masses
@@ -35,7 +35,7 @@ from tests.storage_matrix.comparing import (
 
 OTHERS = 3
 MANY = [Fraction(edge, 2) for edge in range(-20, 280)]
-"""More bins than a CASE tells apart."""
+"""More bins than a CASE distinguishes."""
 
 Rows = Sequence[Sequence[Any]]
 
@@ -100,8 +100,8 @@ def _masses(engine: Engine, policy: Policy, column: str) -> Any:
 def _units(engine: Engine, policy: Policy, column: str) -> Any:
     """Return the cells of the others where the column names the privacy unit."""
     groups = read_grouping([RECORD], list(range(OTHERS + 1)), engine.schema)
-    read = OwnerRead(policy, policy.levels, Owners(column), None, "sum", None, groups, apart=True)
-    found: Any = engine.fold_owners(read)
+    read = UnitRead(policy, policy.levels, PrivacyUnit(column), None, "sum", None, groups, apart=True)
+    found: Any = engine.fold_units(read)
     return [[str(cells) for cells in one] for one in found[1:]]
 
 
@@ -217,7 +217,7 @@ def _faults(
     tried = max(len(one.extremes) for one in columns.values())
     usual = _observed(opened, columns, (), one_by_one=one_by_one)
     outcomes = [(step, seen_.outcome) for step, seen_ in usual.items()]
-    found = [f"{said}: {step}" for step, said in outcomes if said != "answered" and not refused(step)]
+    found = [f"{stated}: {step}" for step, stated in outcomes if stated != "answered" and not refused(step)]
     every = _observed(opened, columns, range(tried), one_by_one=one_by_one)
     found += [f"all extremes: {one}" for one in compared(usual, every, tried)]
     for place in range(tried):

@@ -29,7 +29,7 @@ ROWS = {
 
 def opened(given: Path | str | None = None, **options: Any) -> Table:
     ledger = {} if given is None else {"ledger": given}
-    options = {"fixed": ["week", "day"], "name": "visits", **ledger, **options}
+    options = {"immutable": ["week", "day"], "name": "visits", **ledger, **options}
     return prdp.open(pyarrow.table(ROWS), policy="1", **options)
 
 
@@ -42,99 +42,99 @@ def visits(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 
 def test_questions_about_different_weeks_each_use_the_whole_budget(visits: Table) -> None:
     for week in (45, 46, 47):
-        visits.where(f"week = {week}").count(share=1)
-    assert visits.left == 0
-    assert visits.where("week = 48").left == 1
-    assert visits.where("week IS NULL").left == 1
-    assert visits.where("week >= 47").left == 0
+        visits.filter(f"week = {week}").count(share=1)
+    assert visits.remaining == 0
+    assert visits.filter("week = 48").remaining == 1
+    assert visits.filter("week IS NULL").remaining == 1
+    assert visits.filter("week >= 47").remaining == 0
     with pytest.raises(BudgetExhausted):
         visits.count(share="1/100")
 
 
 def test_a_refusal_names_what_overlaps_and_what_would_still_fit(visits: Table) -> None:
-    visits.where("week = 46").count(share="3/4")
-    visits.where("week = 45").count(share="1/2")
+    visits.filter("week = 46").count(share="3/4")
+    visits.filter("week = 45").count(share="1/2")
     with pytest.raises(BudgetExhausted, match=r"week from 46 to 47") as refused:
-        visits.where("week IN (46, 47)").count(share="1/2")
+        visits.filter("week IN (46, 47)").count(share="1/2")
     message = str(refused.value)
     assert "count where week = 46" in message
     assert "count where week = 45" not in message
     assert "share='1/4' or less" in message
-    assert refused.value.left == Fraction(1, 4)
+    assert refused.value.remaining == Fraction(1, 4)
 
 
 def test_columns_that_change_narrow_nothing(visits: Table) -> None:
     """A row that is open today and closed tomorrow would pay twice."""
-    visits.where("status = 'open'").count(share=1)
+    visits.filter("status = 'open'").count(share=1)
     with pytest.raises(BudgetExhausted):
-        visits.where("status = 'closed'").count(share="1/2")
+        visits.filter("status = 'closed'").count(share="1/2")
 
 
 def test_without_fixed_columns_everything_is_charged_to_everybody(place: Place) -> None:
-    visits = opened(place.given, fixed=None)
-    visits.where("week = 45").count(share=1)
-    assert visits.where("week = 46").left == 0
+    visits = opened(place.given, immutable=None)
+    visits.filter("week = 45").count(share=1)
+    assert visits.filter("week = 46").remaining == 0
     assert visits.ledger.entries[0].notes.region is None
 
 
-def test_with_an_owner_everything_is_charged_to_everybody(place: Place) -> None:
+def test_with_an_unit_everything_is_charged_to_everybody(place: Place) -> None:
     """(id 7, week 45) and (id 7, week 46) are one record."""
-    visits = opened(place.given, protect="id")
-    visits.where("week = 45").count(share=1)
-    assert visits.where("week = 46").left == 0
+    visits = opened(place.given, privacy_unit="id")
+    visits.filter("week = 45").count(share=1)
+    assert visits.filter("week = 46").remaining == 0
     with pytest.raises(BudgetExhausted):
-        visits.where("week = 46").count(share="1/2")
+        visits.filter("week = 46").count(share="1/2")
 
 
 def test_listed_keys_narrow_and_so_do_bins(visits: Table) -> None:
     visits.group_by("week", keys=[45, 46]).count(share=1)
-    assert visits.where("week = 47").left == 1
-    assert visits.group_by("week", keys=[46, 47]).left == 0
-    visits.where("week = 47").histogram("day", edges=[0, 3, 5], share=1)
-    assert visits.where("week = 47 AND day <= 5").left == 0
-    assert visits.where("week = 47 AND day > 5").left == 1
+    assert visits.filter("week = 47").remaining == 1
+    assert visits.group_by("week", keys=[46, 47]).remaining == 0
+    visits.filter("week = 47").histogram("day", edges=[0, 3, 5], share=1)
+    assert visits.filter("week = 47 AND day <= 5").remaining == 0
+    assert visits.filter("week = 47 AND day > 5").remaining == 1
 
 
 def test_more_keys_than_a_text_lists_are_kept_in_the_region(visits: Table) -> None:
     visits.group_by("week", keys=list(range(1, 60, 2))).agg(prdp.count(), share="1/2")
     assert "sha256" in visits.ledger.entries[0].purpose
-    assert visits.where("week = 59").left == Fraction(1, 2)
-    assert visits.where("week = 58").left == 1
+    assert visits.filter("week = 59").remaining == Fraction(1, 2)
+    assert visits.filter("week = 58").remaining == 1
 
 
 def test_a_mechanism_of_the_callers_own_is_charged_to_the_rows_it_is_given(visits: Table) -> None:
-    visits.where("week = 45").run(lambda rows, epsilon, beta: 0, columns=["day"], share=1, name="zero")
-    assert visits.where("week = 46").left == 1
-    assert visits.where("week = 45").left == 0
+    visits.filter("week = 45").run(lambda rows, epsilon, beta: 0, columns=["day"], share=1, name="zero")
+    assert visits.filter("week = 46").remaining == 1
+    assert visits.filter("week = 45").remaining == 0
 
 
 def test_the_same_question_is_free_and_an_unanswered_one_is_taken_up(visits: Table) -> None:
-    first = visits.where("week = 45").count(share=1)
-    assert visits.where("week = 45").count(share=1) == first
-    region = visits.where("week = 46").planner.region()
-    plan = visits.where("week = 46").plan(prdp.count(), share=1)
+    first = visits.filter("week = 45").count(share=1)
+    assert visits.filter("week = 45").count(share=1) == first
+    region = visits.filter("week = 46").planner.region()
+    plan = visits.filter("week = 46").plan(prdp.count(), share=1)
     visits.ledger.charge(plan.text, Fraction(1), notes=Notes(region))
-    visits.where("week = 46").count(share=1)
+    visits.filter("week = 46").count(share=1)
     assert len(visits.ledger.entries) == 2
 
 
 def test_fixed_columns_are_bound_once_and_never_switched(place: Place) -> None:
     opened(place.given)
-    again = opened(place.given, fixed=None)
-    assert again.ledger.fixed == ("day", "week")
-    again.where("week = 45").count(share=1)
-    assert again.where("week = 46").left == 1
-    with pytest.raises(LedgerError, match="fixed: day, week -> week"):
-        opened(place.given, fixed=["week"])
-    opened(place.beside("old").given, fixed=None)
-    with pytest.raises(LedgerError, match="fixed: none -> day, week"):
+    again = opened(place.given, immutable=None)
+    assert again.ledger.immutable == ("day", "week")
+    again.filter("week = 45").count(share=1)
+    assert again.filter("week = 46").remaining == 1
+    with pytest.raises(LedgerError, match="immutable: day, week -> week"):
+        opened(place.given, immutable=["week"])
+    opened(place.beside("old").given, immutable=None)
+    with pytest.raises(LedgerError, match="immutable: none -> day, week"):
         opened(place.beside("old").given)
 
 
-@pytest.mark.parametrize("fixed", ["week", ["weak"], 3, [3]])
-def test_what_is_no_list_of_columns_is_refused(fixed: Any) -> None:
-    with pytest.raises(InvalidRequest, match="fixed"):
-        opened(fixed=fixed)
+@pytest.mark.parametrize("immutable", ["week", ["weak"], 3, [3]])
+def test_what_is_no_list_of_columns_is_refused(immutable: Any) -> None:
+    with pytest.raises(InvalidRequest, match="immutable"):
+        opened(immutable=immutable)
 
 
 def test_a_region_of_other_columns_is_refused_and_one_in_a_ledger_is_damage(place: Place) -> None:
@@ -148,21 +148,23 @@ def test_a_region_of_other_columns_is_refused_and_one_in_a_ledger_is_damage(plac
         DurableLedger(place.given)
 
 
-def test_an_edition_makes_a_new_question_and_narrows_nothing(place: Place) -> None:
-    first = opened(place.given, edition="2026-W45")
-    first.where("week = 45").count(share="1/2")
-    second = opened(place.given, edition="2026-W46")
-    second.where("week = 45").count(share="1/2")
+def test_a_snapshot_makes_a_new_question_and_narrows_nothing(place: Place) -> None:
+    first = opened(place.given, snapshot="2026-W45")
+    first.filter("week = 45").count(share="1/2")
+    second = opened(place.given, snapshot="2026-W46")
+    second.filter("week = 45").count(share="1/2")
     texts = [entry.purpose for entry in second.ledger.entries]
-    assert [json.loads(text)["edition"] for text in texts] == ["2026-W45", "2026-W46"]
-    assert [entry.notes.edition for entry in second.ledger.entries] == ["2026-W45", "2026-W46"]
-    assert second.where("week = 45").left == 0
+    assert [json.loads(text)["snapshot"] for text in texts] == ["2026-W45", "2026-W46"]
+    assert [entry.notes.snapshot for entry in second.ledger.entries] == ["2026-W45", "2026-W46"]
+    assert second.filter("week = 45").remaining == 0
     assert second._reader is not first._reader
 
 
-def test_explain_says_whom_a_question_would_charge(visits: Table) -> None:
-    told = visits.where("week = 46 AND status = 'open'").explain(prdp.count(), share="1/4").splitlines()[0]
-    assert "1/4 of the budget of week = 46, and nobody else's" in told
+def test_explain_says_which_records_a_question_would_charge(visits: Table) -> None:
+    reported = (
+        visits.filter("week = 46 AND status = 'open'").explain(prdp.count(), share="1/4").splitlines()[0]
+    )
+    assert "1/4 of the budget of week = 46, and nobody else's" in reported
     assert "every record's budget" in visits.explain(prdp.count(), share="1/4").splitlines()[0]
 
 
@@ -170,24 +172,24 @@ def test_quotas_limit_people_and_not_the_promise(place: Place) -> None:
     ana = opened(place.given, who="ana")
     assert isinstance(ana.ledger, DurableLedger)
     ana.ledger.set_quota("ana", Fraction(1, 4))
-    ana.where("week = 45").count(share="1/4")
-    ana.where("week = 46").count(share="1/4")
+    ana.filter("week = 45").count(share="1/4")
+    ana.filter("week = 46").count(share="1/4")
     with pytest.raises(BudgetExhausted, match=r"'ana' has a quota of 1/4, of which 0 is left"):
         ana.count(share="1/8")
     bob = opened(place.given, who="bob")
-    bob.where("week = 45").count(share="3/4")
-    assert bob.where("week = 45").left == 0
+    bob.filter("week = 45").count(share="3/4")
+    assert bob.filter("week = 45").remaining == 0
     ana.ledger.set_quota("ana", Fraction(1))
-    ana.where("week = 46").count(share="3/4")
+    ana.filter("week = 46").count(share="3/4")
     with pytest.raises(BudgetExhausted, match="overlapping"):
-        ana.where("week = 45").count(share="1/100")
+        ana.filter("week = 45").count(share="1/100")
 
 
 def test_a_ledger_in_memory_shows_what_is_left_by_region() -> None:
     visits = opened()
     assert isinstance(visits.ledger, MemoryLedger)
-    visits.where("week = 45").count(share="1/2")
-    assert visits.ledger.left == Fraction(1, 2)
+    visits.filter("week = 45").count(share="1/2")
+    assert visits.ledger.remaining == Fraction(1, 2)
 
 
 def test_a_year_of_weekly_releases_at_share_1_is_answered_and_to_everybody_one_is(tmp_path: Path) -> None:
@@ -206,9 +208,9 @@ SAME_AS_WEEK_46 = [
 @pytest.mark.parametrize("text", SAME_AS_WEEK_46)
 def test_the_same_records_by_other_words_have_paid_already(text: str) -> None:
     visits = opened()
-    visits.where("week = 46").count(share=1)
+    visits.filter("week = 46").count(share=1)
     with pytest.raises(BudgetExhausted):
-        visits.where(text).count(share="1/100")
+        visits.filter(text).count(share="1/100")
 
 
 def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
@@ -219,17 +221,17 @@ def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
             database.sql(f"SELECT {week} AS week FROM held WHERE {kept}")
             for week, kept in (("week", "TRUE"), ("week + 1", "TRUE"), ("week", "week < 99"))
         )
-        options: dict[str, Any] = {"policy": "1", "name": "visits", "fixed": ["week"]}
+        options: dict[str, Any] = {"policy": "1", "name": "visits", "immutable": ["week"]}
         for place, (first, second) in enumerate([(plain, moved), (moved, plain), (moved, grown)]):
             path = tmp_path / f"{place}.ledger"
-            prdp.open(first, ledger=path, **options).where("week = 46").count(share=1)
-            assert prdp.open(first, ledger=path, policy="1", name="visits").where("week = 45").left == 1
+            prdp.open(first, ledger=path, **options).filter("week = 46").count(share=1)
+            assert prdp.open(first, ledger=path, policy="1", name="visits").filter("week = 45").remaining == 1
             with pytest.raises(LedgerError, match="source: "):
                 prdp.open(second, ledger=path, **options)
         free = tmp_path / "free.ledger"
         for relation in (plain, moved):  # the question's text tells relations apart where all is everybody's
             prdp.open(relation, ledger=free, policy="1", name="visits").count(share="1/4")
-        assert DurableLedger(free).left == Fraction(1, 2)
+        assert DurableLedger(free).remaining == Fraction(1, 2)
 
 
 def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are_refused(
@@ -238,37 +240,37 @@ def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are
     """Whoever is first binds it; others are refused, or take what is bound if they say nothing."""
     fork = multiprocessing.get_context("fork")
     for turn in range(5):
-        barrier, told = fork.Barrier(6), fork.SimpleQueue()
+        barrier, reported = fork.Barrier(6), fork.SimpleQueue()
 
         def begin(
-            fixed: list[str] | None, turn: int = turn, barrier: Any = barrier, told: Any = told
+            immutable: list[str] | None, turn: int = turn, barrier: Any = barrier, reported: Any = reported
         ) -> None:
             barrier.wait(60)
             try:
-                told.put(opened(place.beside(str(turn)).given, fixed=fixed).ledger.fixed)
+                reported.put(opened(place.beside(str(turn)).given, immutable=immutable).ledger.immutable)
             except LedgerError:
-                told.put(None)
+                reported.put(None)
 
         choices: list[list[str] | None] = [["week"], ["day"], ["day", "week"], None, ["week"], ["day"]]
-        racers = [fork.Process(target=begin, args=(fixed,)) for fixed in choices]
+        racers = [fork.Process(target=begin, args=(immutable,)) for immutable in choices]
         for racer in racers:
             racer.start()
-        found = [told.get() for _ in racers]
+        found = [reported.get() for _ in racers]
         for racer in racers:
             racer.join()
-        bound = DurableLedger(place.beside(str(turn)).given).fixed
+        bound = DurableLedger(place.beside(str(turn)).given).immutable
         assert set(found) - {None} == {bound}
 
 
-def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
+def test_links_and_graphs_that_grow_have_snapshots_too(tmp_path: Path) -> None:
     people = prdp.Records(pyarrow.table({"id": [1, 2]}), "id", "1")
     rows = pyarrow.table({"who": [1, 2], "whom": [2, 1]})
-    for edition in ("2026-W45", "2026-W46"):
-        options: dict[str, Any] = {"name": "calls", "edition": edition}
+    for snapshot in ("2026-W45", "2026-W46"):
+        options: dict[str, Any] = {"name": "calls", "snapshot": snapshot}
         links = prdp.open_links(
             rows,
             records={"who": people},
-            most_rows=2,
+            max_rows=2,
             ledger=tmp_path / "l.ledger",
             separate_account=True,
             **options,
@@ -287,5 +289,5 @@ def test_links_and_graphs_that_grow_have_editions_too(tmp_path: Path) -> None:
         graph.edges(share="1/4")
     for opened_last in (links, graph):
         texts = [json.loads(entry.purpose) for entry in opened_last.ledger.entries]
-        assert [text["edition"] for text in texts] == ["2026-W45", "2026-W46"]
-        assert opened_last.left == Fraction(1, 2)
+        assert [text["snapshot"] for text in texts] == ["2026-W45", "2026-W46"]
+        assert opened_last.remaining == Fraction(1, 2)

@@ -22,7 +22,7 @@ EXPRESSION = "10000 / greatest(v, 100)"
 
 
 def table(most: int, **options: Any) -> prdp.Table:
-    chosen: dict[str, Any] = {"policy": EXPRESSION, "bounds": {"v": (0, most)}, "stand_in": True} | options
+    chosen: dict[str, Any] = {"policy": EXPRESSION, "bounds": {"v": (0, most)}, "synthetic": True} | options
     return prdp.open({"v": VALUES}, **chosen)
 
 
@@ -89,8 +89,8 @@ def test_labels_say_who_is_left_out_within_the_bounds(method: str | None) -> Non
     with pytest.warns(prdp.RecordsLeftOut):
         fewer = table(1000, policy=prdp.Policy(EXPRESSION, at_least=15)).planner
     some = fewer.plan([prdp.count()], "1/2", options=Options(method)).queries[0]
-    said = "leaves out records with v from 667 to 1,000, to which the policy gives no budget"
-    assert some.steps[0].labels[0].left_out == said
+    stated = "leaves out records with v from 667 to 1,000, to which the policy gives no budget"
+    assert some.steps[0].labels[0].left_out == stated
 
 
 @pytest.mark.parametrize("query", [prdp.max("v"), prdp.min("v"), prdp.quantile("v", "0.3")])

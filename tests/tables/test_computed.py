@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prdp
-from prdp.declare.computed import derived_grain
+from prdp.declare.computed import derived_rounding
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
@@ -38,7 +38,7 @@ def sales(**options: Any) -> prdp.Table:
     chosen: dict[str, Any] = {
         "policy": prdp.Policy.constant(50),
         "bounds": BOUNDS,
-        "grain": {"weight": "1/8"},
+        "round_to": {"weight": "1/8"},
     }
     return prdp.open(SALES, **chosen | options)
 
@@ -53,18 +53,20 @@ def true(asked: Any, query: Any) -> list[Fraction]:
 REVENUE = SALES["price"] * SALES["quantity"]
 
 
-@pytest.mark.parametrize("options", [{}, {"protect": "buyer"}, {"policy": prdp.Policy("5000 / (price + 9)")}])
+@pytest.mark.parametrize(
+    "options", [{}, {"privacy_unit": "buyer"}, {"policy": prdp.Policy("5000 / (price + 9)")}]
+)
 def test_sums_and_means_of_expressions_are_those_of_their_values(options: dict[str, Any]) -> None:
     table = sales(**options)
     assert true(table, prdp.sum("price * quantity")) == [REVENUE.sum()]
     assert true(table, prdp.mean("price*quantity - 3")) == [Fraction(int(REVENUE.sum() - 3 * N), N)]
-    assert true(table.where("age >= 40"), prdp.sum("price * weight")) == [
+    assert true(table.filter("age >= 40"), prdp.sum("price * weight")) == [
         Fraction(float((SALES["price"] * SALES["weight"])[SALES["age"] >= 40].sum()))
     ]
 
 
 def test_every_question_about_a_column_takes_an_expression() -> None:
-    table = sales(stand_in=True)
+    table = sales(synthetic=True)
     values = 2.0 * REVENUE
     assert table.sum("2 * price * quantity", share="1").value == pytest.approx(values.sum(), rel=0.01)
     assert table.mean("2 * price * quantity", share="1").value == pytest.approx(values.mean(), rel=0.05)
@@ -102,7 +104,7 @@ def test_names_are_spelled_as_the_table_spells_them_and_the_same_expression_is_o
     first = table.sum("PRICE*quantity", share="1/4")
     assert table.sum("price * Quantity", share="1/4") == first
     assert first.question == "sum of price * quantity"
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
     assert table.sum("quantity * price", share="1/4") != first
     assert true(sales(bounds={**BOUNDS, "two words": (0, 9)}), prdp.sum('"two words" * 2')) == [
         2 * SALES["two words"].sum()
@@ -139,14 +141,14 @@ def test_no_name_of_a_column_is_taken_by_what_is_computed() -> None:
             lambda t: t.sum("price / quantity", share="1/2"),
             r"Write sum\('least\(greatest\(price / quantity, 0\)",
         ),
-        (lambda t: t.sum("sqrt(price)", share="1/2"), "Write grain='0.01' beside it"),
+        (lambda t: t.sum("sqrt(price)", share="1/2"), "Write round_to='0.01' beside it"),
         (lambda t: t.sum("prise * quantity", share="1/2"), "Did you mean price"),
         (lambda t: t.sum("price * ", share="1/2"), "price"),
         (lambda t: t.sum("prices", share="1/2"), "Did you mean 'price'"),
         (lambda t: t.sum("1 + 1", share="1/2"), "reads no column"),
         (lambda t: t.sum("price > 3", share="1/2"), "needs numbers"),
-        (lambda t: t.sum("price * quantity", grain="0", share="1/2"), "more than 0"),
-        (lambda t: t.sum("price * price", grain="1e-12", share="1/2"), r"more than 2\^53 grains"),
+        (lambda t: t.sum("price * quantity", round_to="0", share="1/2"), "more than 0"),
+        (lambda t: t.sum("price * price", round_to="1e-12", share="1/2"), r"more than 2\^53 rounding steps"),
         (lambda t: t.sum(5, share="1/2"), "names the column"),
         (lambda t: t.group_by("price * 2"), "needs its public keys"),
         (lambda t: t.group_by("price * 2", keys=["many"]), "holds number"),
@@ -158,22 +160,22 @@ def test_what_does_not_follow_is_asked_for_with_what_to_write(ask: Any, says: st
     table = sales()
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
-def test_bounds_follow_by_intervals_and_grains_from_the_columns_types() -> None:
+def test_bounds_follow_by_intervals_and_rounding_steps_from_the_columns_types() -> None:
     cents = pyarrow.table(
         {"price": pyarrow.array([10, 20]).cast(pyarrow.decimal128(21, 2)), "cut": pyarrow.array([0.25, 0.5])}
     )
     ends: dict[str, Any] = {"price": (0, 100), "cut": (0, 1)}
-    table = prdp.open(cents, policy=prdp.Policy.constant(1), bounds=ends, grain={"cut": "0.01"})
+    table = prdp.open(cents, policy=prdp.Policy.constant(1), bounds=ends, round_to={"cut": "0.01"})
     (plan,) = table.plan(prdp.sum("price * (1 - cut)"), share="1").queries
     assert plan.measure is not None
-    assert (plan.measure.grain, plan.measure.low, plan.measure.high) == (Fraction(1, 10**4), 0, 10**6)
+    assert (plan.measure.round_to, plan.measure.low, plan.measure.high) == (Fraction(1, 10**4), 0, 10**6)
     assert true(table, prdp.sum("price * (1 - cut)")) == [Fraction(35, 2)]
     (bounded,) = table.plan(prdp.sum("CASE WHEN cut > 0.3 THEN 1 ELSE 0 END"), share="1").queries
     assert bounded.measure is not None
-    assert (bounded.measure.low, bounded.measure.high, bounded.measure.grain) == (0, 1, Fraction(1))
+    assert (bounded.measure.low, bounded.measure.high, bounded.measure.round_to) == (0, 1, Fraction(1))
 
 
 GRAINS = {"a": Fraction(1, 4), "b": Fraction(3)}
@@ -191,13 +193,13 @@ SCHEMA = {name: ColumnType(Kind.NUMBER, native="DOUBLE") for name in GRAINS}
     a=st.integers(-1000, 1000),
     b=st.integers(-1000, 1000),
 )  # fmt: skip
-def test_every_value_is_a_whole_multiple_of_the_derived_grain(text: str, a: int, b: int) -> None:
+def test_every_value_is_a_whole_multiple_of_the_derived_rounding_step(text: str, a: int, b: int) -> None:
     node = check(parse(text), SCHEMA, Kind.NUMBER, text)
-    grain = derived_grain(node, SCHEMA, GRAINS)
-    assert grain is not None
+    round_to = derived_rounding(node, SCHEMA, GRAINS)
+    assert round_to is not None
     record = {"a": float(a * GRAINS["a"]), "b": float(b * GRAINS["b"])}
     value = evaluate(node, record)
-    assert value is None or (Fraction(value) / grain).denominator == 1  # type: ignore[arg-type]
+    assert value is None or (Fraction(value) / round_to).denominator == 1  # type: ignore[arg-type]
 
 
 def test_a_policy_is_taken_from_the_record_whatever_is_computed() -> None:

@@ -39,23 +39,23 @@ class Case:
     """A small table, and what its owner says of it.
 
     Attributes:
-        values: The values of ``v``, in grains; None for NULL.
+        values: The values of ``v``, in rounding steps; None for NULL.
         groups: For each of them its group.
         weights: For each of them the value of ``w``, which policies read.
-        grain: What the values are rounded to.
-        bounds: In grains.
+        round_to: What the values are rounded to.
+        bounds: In rounding steps.
         policy: The budgets.
     """
 
     values: tuple[int | None, ...]
     groups: tuple[str, ...]
     weights: tuple[int, ...]
-    grain: Fraction
+    round_to: Fraction
     bounds: tuple[int, int]
     policy: prdp.Policy
 
     def opened(self) -> prdp.Table:
-        values = [None if value is None else float(value * self.grain) for value in self.values]
+        values = [None if value is None else float(value * self.round_to) for value in self.values]
         columns = {
             "v": pyarrow.array(values, pyarrow.float64()),
             "w": pyarrow.array(self.weights, pyarrow.int64()),
@@ -65,9 +65,9 @@ class Case:
         return prdp.open(
             pyarrow.table(columns),
             policy=self.policy,
-            bounds={"v": (low * self.grain, high * self.grain), "w": (0, 3)},
-            grain={"v": self.grain},
-            stand_in=True,
+            bounds={"v": (low * self.round_to, high * self.round_to), "w": (0, 3)},
+            round_to={"v": self.round_to},
+            synthetic=True,
         )
 
     def counted(self, group: str | None) -> int:
@@ -84,13 +84,13 @@ class Case:
             for value, of in zip(self.values, self.groups, strict=True)
             if value is not None and group in (None, of)
         )
-        return [max(low, min(high, value)) * self.grain for value in known]
+        return [max(low, min(high, value)) * self.round_to for value in known]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     number = draw(st.integers(2, 12))
-    spread = draw(st.sampled_from([1, 2, 10, 1000]))  # few grains, and many
+    spread = draw(st.sampled_from([1, 2, 10, 1000]))  # few rounding steps, and many
     center = draw(st.sampled_from([0, 1, 3, 40]))
     signed = draw(st.booleans())
     low = -center if signed else 0
@@ -116,7 +116,7 @@ KINDS: dict[str, tuple[Query, int, Callable[[Sequence[Fraction]], Fraction]]] = 
     "variance": (prdp.variance("v"), 2, pvariance),
     "std": (prdp.std("v"), 1, lambda values: Fraction(pvariance(values) ** Fraction(1, 2))),
 }
-"""What is asked, the power of the grain that it is in, and the plain answer."""
+"""What is asked, the power of the rounding step that it is in, and the plain answer."""
 
 
 def faults(case: Case) -> list[str]:
@@ -131,7 +131,7 @@ def faults(case: Case) -> list[str]:
             found.append("count")
         values = case.within(group)
         for (kind, (_, power, plain)), release in zip(KINDS.items(), row[1:], strict=True):
-            if values and abs(release.exact - plain(values)) > NEAR * case.grain**power:
+            if values and abs(release.exact - plain(values)) > NEAR * case.round_to**power:
                 found.append(kind)
     return found
 
@@ -142,12 +142,14 @@ def test_without_noise_an_answer_is_the_plain_one(case: Case) -> None:
     assert faults(case) == []
 
 
-def test_a_variance_around_a_whole_grain_is_not_the_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The twin: squared distances from the nearest grain, without what that is off by."""
+def test_a_variance_around_a_whole_rounding_step_is_not_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The twin: squared distances from the nearest rounding step, without what that is off by."""
 
     def rounded(self: Derived, parts: Sequence[Fraction]) -> Fraction:
-        grain = self.measure.grain
-        return round(parts[0] / max(parts[1], Fraction(1)) / grain) * grain
+        round_to = self.measure.round_to
+        return round(parts[0] / max(parts[1], Fraction(1)) / round_to) * round_to
 
     def believed(self: Derived, parts: Sequence[Fraction]) -> Fraction:
         return self.center(parts)

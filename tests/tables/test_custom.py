@@ -40,14 +40,14 @@ def shown(rows: Any, epsilon: Fraction, beta: Fraction) -> object:
 
 def test_it_sees_the_asked_columns_of_the_rows_with_large_budgets_only() -> None:
     table = accounts()
-    release = table.where("age < 40").run(shown, columns=["age", "budget"], share="1/2", split="1/2")
+    release = table.filter("age < 40").run(shown, columns=["age", "budget"], share="1/2", split="1/2")
     assert release.value["names"] == ["age", "budget"]
     assert max(release.value["rows"]["age"]) == 39
     least = float(dict(release.choices)["kept budgets from"].split()[0])
     kept = int(np.sum((np.minimum(100, 10000 / BALANCE) >= least) & (np.arange(N) % 80 < 40)))
     assert len(release.value["rows"]["age"]) == pytest.approx(kept, abs=5)
     assert release.epsilon == pytest.approx(Fraction(1, 4) * Fraction(least), rel=1e-5)
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
 
 
 def test_rows_with_smaller_budgets_take_part_now_and_then_if_asked_for() -> None:
@@ -69,7 +69,7 @@ def test_what_it_raises_is_an_answer_that_says_nothing_else() -> None:
     assert release.value is None
     assert "secret" not in str(release)
     assert table.run(shown, name="broken", **KEYWORDS) == release
-    assert table.ledger.left == Fraction(7, 8)
+    assert table.ledger.remaining == Fraction(7, 8)
 
 
 def test_a_name_is_answered_once_and_no_name_every_time(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_name_is_answered_once_and_no_name_every_time(tmp_path: Path) -> None:
     count = accounts(ledger=path).run(lambda rows, e, b: rows.num_rows, name="rows", **KEYWORDS)
     again = accounts(ledger=path)
     assert again.run(lambda rows, e, b: 0, name="rows", **KEYWORDS) == count
-    assert again.ledger.left == Fraction(7, 8)
+    assert again.ledger.remaining == Fraction(7, 8)
     again.run(lambda rows, e, b: 0, **KEYWORDS)
     again.run(lambda rows, e, b: 0, **KEYWORDS)
-    assert again.ledger.left == Fraction(5, 8)
+    assert again.ledger.remaining == Fraction(5, 8)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_measurement_that_is_not_what_it_must_be_is_refused_before_any_charge(
         table = accounts()
         with pytest.raises(InvalidRequest, match=says):
             table.run(opendp(make), **KEYWORDS)
-        assert table.ledger.left == 1
+        assert table.ledger.remaining == 1
 
 
 def counting(**carrier: Any) -> Any:
@@ -158,7 +158,7 @@ def test_a_measurement_that_does_not_fit_the_columns_is_refused_before_any_charg
     table = prdp.open(frame, policy=POLICY, bounds={"balance": (0, 10**12)})
     with pytest.raises(InvalidRequest, match=says):
         table.run(opendp(make, column=column), columns=columns, share="1/8")
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 def test_a_measurement_reads_the_column_that_it_names_whatever_its_capitals() -> None:
@@ -178,7 +178,7 @@ def test_rows_are_handed_out_only_if_arrow_is_there() -> None:
         "import numpy, prdp\n"
         "table = prdp.open({'a': numpy.arange(9)}, policy=prdp.Policy.constant('1'))\n"
         "try:\n    table.run(lambda rows, e, b: 1, columns=['a'], share='1/2')\n"
-        "except prdp.InvalidRequest as error:\n    print(error, table.ledger.left)"
+        "except prdp.InvalidRequest as error:\n    print(error, table.ledger.remaining)"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "prdp[arrow]" in ran.stdout
@@ -212,7 +212,7 @@ def test_nothing_that_it_raises_leaves_the_charge_open_for_another_run(
     table = accounts(ledger=tmp_path / "t.ledger")
     with suppress(KeyboardInterrupt):
         table.run(stopped, name="m", **KEYWORDS)
-    assert table.ledger.left == Fraction(7, 8)
+    assert table.ledger.remaining == Fraction(7, 8)
     assert table.run(shown, name="m", **KEYWORDS).failed
     assert all("secret" not in str(entry) for entry in table.ledger.entries)
 
@@ -221,7 +221,7 @@ def test_nothing_that_it_raises_leaves_the_charge_open_for_another_run(
 def test_what_no_ledger_can_keep_counts_as_failed(value: object, tmp_path: Path) -> None:
     table = accounts(ledger=tmp_path / "t.ledger")
     assert table.run(lambda rows, e, b: value, name="m", **KEYWORDS).failed
-    assert table.ledger.left == Fraction(7, 8)
+    assert table.ledger.remaining == Fraction(7, 8)
 
 
 def test_rows_come_in_random_order_and_enums_as_text() -> None:
@@ -278,15 +278,15 @@ def test_what_is_wrong_by_public_facts_is_refused_before_any_charge(
     chosen = {"mechanism": shown, **KEYWORDS} | options
     with pytest.raises(InvalidRequest, match=says):
         table.run(chosen.pop("mechanism"), **chosen)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
-def test_what_a_mechanism_of_ones_own_would_be_given_is_told_before_it_runs() -> None:
+def test_what_a_mechanism_of_ones_own_would_be_given_is_reported_before_it_runs() -> None:
     ran = []
-    told = accounts().explain_run(
+    reported = accounts().explain_run(
         lambda rows, epsilon, beta: ran.append(rows), columns=["balance"], share="1/2", name="mine"
     )
-    assert "1/2 of every record's budget" in told
-    assert "level >= :b" in told  # rows from a level on that is drawn first
-    assert "mine with share 3/8" in told
+    assert "1/2 of every record's budget" in reported
+    assert "level >= :b" in reported  # rows from a level on that is drawn first
+    assert "mine with share 3/8" in reported
     assert ran == []

@@ -1,4 +1,4 @@
-"""Tables of one database are joined by their names there, and are told apart."""
+"""Tables of one database are joined by their names there, and are distinguished."""
 
 from __future__ import annotations
 

@@ -21,18 +21,18 @@ def sales(**options: Any) -> Table:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "said"),
+    ("mistake", "stated"),
     [
-        (lambda: sales(protect=["ward", "week"]), "Write protect='customer_id'"),
+        (lambda: sales(privacy_unit=["ward", "week"]), "Write privacy_unit='customer_id'"),
         (lambda: prdp.open(SALES, policy="1", bounds={"price": (0, float("inf"))}), "pair of finite numbers"),
         (lambda: sales().group_by(LISTED, keys=["ER"]), "without a list around the columns"),
         (
             lambda: sales().group_by("ward", "week", keys=["ER"]),
             "keys={'ward': [...], 'week': [...]}",
         ),
-        (lambda: sales().where("price > 3 & week = 1"), "Write AND between conditions."),
-        (lambda: sales().where("price > 3 || week = 1"), "Write OR between conditions."),
-        (lambda: sales().where("ward = None"), "Write IS NULL or IS NOT NULL"),
+        (lambda: sales().filter("price > 3 & week = 1"), "Write AND between conditions."),
+        (lambda: sales().filter("price > 3 || week = 1"), "Write OR between conditions."),
+        (lambda: sales().filter("ward = None"), "Write IS NULL or IS NOT NULL"),
         (lambda: sales().ledger.charge("lost", 0.25), "Write Fraction('0.1') or Fraction(1, 10)."),  # type: ignore[arg-type]
         (
             lambda: sales().agg(n=prdp.count(), m=prdp.count(), share=0.05, shares=[0.04, 0.04]),
@@ -48,29 +48,29 @@ def sales(**options: Any) -> Table:
         ),
     ],
 )
-def test_a_refusal_says_what_to_write(mistake: Callable[[], object], said: str) -> None:
+def test_a_refusal_says_what_to_write(mistake: Callable[[], object], stated: str) -> None:
     with pytest.raises(prdp.PrdpError) as refused:
         mistake()
-    assert said in str(refused.value)
+    assert stated in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "stated"),
     [
         ({"tables": ["customers.parquet"]}, "no dict by the tables' names. Write tables={'customers': "),
         ({"references": "orders.customer"}, "Write references={'orders.customer': 'customers.id'}."),
     ],
 )
-def test_what_a_join_takes_as_dicts_is_shown(options: dict[str, Any], said: str) -> None:
+def test_what_a_join_takes_as_dicts_is_shown(options: dict[str, Any], stated: str) -> None:
     given: dict[str, Any] = {"tables": {"sales": SALES}, "references": {}} | options
     with pytest.raises(prdp.InvalidRequest) as refused:
         prdp.open_join(given.pop("tables"), private="sales", key="price", policy="1", **given)
-    assert said in str(refused.value)
+    assert stated in str(refused.value)
 
 
 def test_where_nothing_is_left_the_advice_is_to_narrow() -> None:
-    visits = sales(fixed=["week"])
-    visits.where("week = 1").count(share=1)
+    visits = sales(immutable=["week"])
+    visits.filter("week = 1").count(share=1)
     with pytest.raises(
         prdp.BudgetExhausted, match=r"to spend there\. Narrow the question by week to records"
     ):
@@ -78,23 +78,23 @@ def test_where_nothing_is_left_the_advice_is_to_narrow() -> None:
 
 
 def test_fixed_columns_may_leave_more_than_a_view_says() -> None:
-    visits = sales(fixed=["week"])
+    visits = sales(immutable=["week"])
     assert "; all of every budget left" in repr(visits)
-    visits.where("week = 1").count(share="1/4")
+    visits.filter("week = 1").count(share="1/4")
     assert "; at least 3/4 of every budget left" in repr(visits)
 
 
-def test_what_is_said_below_a_table_names_its_columns_where_they_differ() -> None:
-    told = str(sales().agg(prdp.max("price"), prdp.count_distinct("ward"), n=prdp.count(), share=1))
-    assert "\nchoice (max_price): records with little budget may lie above it" in told
-    assert "\ndistinct (count_distinct_ward): keys of few" in told
-    assert "\nclip (n): clipped records can only pull it toward zero" in told
+def test_what_is_stated_below_a_table_names_its_columns_where_they_differ() -> None:
+    reported = str(sales().agg(prdp.max("price"), prdp.count_distinct("ward"), n=prdp.count(), share=1))
+    assert "\nchoice (max_price): records with little budget may lie above it" in reported
+    assert "\ndistinct (count_distinct_ward): keys of few" in reported
+    assert "\nclip (n): clipped records can only pull it toward zero" in reported
 
 
 def test_what_is_true_of_all_columns_names_none() -> None:
-    told = str(sales().agg(prdp.count(), prdp.sum("price"), share=1))
-    assert "\nends: the truth" in told
-    assert "\nclip: clipped records" in told
+    reported = str(sales().agg(prdp.count(), prdp.sum("price"), share=1))
+    assert "\nends: the truth" in reported
+    assert "\nclip: clipped records" in reported
 
 
 def test_a_column_that_was_not_asked_for_is_refused_with_those_that_were() -> None:
@@ -114,7 +114,7 @@ def test_a_range_of_one_number_is_printed_with_its_decimals() -> None:
         {"weight": np.full(5000, 1.37)},
         policy="1",
         bounds={"weight": (0, 100)},
-        grain={"weight": "0.01"},
+        round_to={"weight": "0.01"},
     )
     assert "median of weight: 1.37, from 1.37 to 1.37 (" in str(table.median("weight", share=1))
 

@@ -61,7 +61,7 @@ def of_job(column: str, job: str) -> np.ndarray:
 )
 def test_every_question_comes_close_to_the_truth(query: Any, truth: float) -> None:
     values = [
-        release.value for release in simulate(accounts(stand_in=True), query, share="1/4", runs=31, seed=1)
+        release.value for release in simulate(accounts(synthetic=True), query, share="1/4", runs=31, seed=1)
     ]
     assert np.median(values) == pytest.approx(truth, rel=0.1)
 
@@ -70,14 +70,14 @@ def test_quantiles_of_one_charge_ascend() -> None:
     table = accounts()
     quartiles = table.quantiles("debt", ["1/4", "1/2", "3/4"], share="1/2")
     assert [release.value for release in quartiles] == pytest.approx([-25, 0, 25], abs=5)
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
     assert table.quantiles("debt", ["1/4", "1/2", "3/4"], share="1/2") == quartiles
 
 
 def test_each_group_is_answered_with_the_whole_share() -> None:
     table = accounts()
     counts = table.group_by("job", keys=JOBS).count(share="1/4")
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
     for (job,), (release,) in counts:
         assert release.share == Fraction(1, 4)
         assert release.value == pytest.approx(len(of_job("job", str(job))), rel=0.1, abs=50)
@@ -105,7 +105,7 @@ def test_several_questions_share_one_charge_and_one_reading() -> None:
         prdp.count(), prdp.sum("balance"), prdp.variance("balance"), share="1/2", shares=["1/8", "1/8", "1/4"]
     )
     assert len(asked) == 1
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
     for (job,), (count, total, variance) in answers:
         assert [count.share, variance.share] == [Fraction(1, 8), Fraction(1, 8) + Fraction(1, 4)]
         assert total.share == Fraction(3, 8) * variance.share  # the variance's, which has the shares of both
@@ -160,7 +160,7 @@ def test_the_same_question_again_is_the_same_table_also_from_a_ledger_file(tmp_p
     first = ask(table)
     assert ask(table) == first
     assert ask(accounts(ledger=path)) == first
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
     assert table.group_by("job", keys=["chef"]).count(share="1/4") != table.group_by(
         "job", keys=["clerk"]
     ).count(share="1/4")
@@ -172,14 +172,14 @@ def test_a_question_asked_alone_and_in_a_table_is_one_question() -> None:
     assert table.agg(prdp.count(), share="1/4").releases == ((alone,),)
     (median,) = table.quantiles("debt", ["1/2"], share="1/4")
     assert table.median("debt", share="1/4") == median
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
 
 
 def test_bins_that_differ_in_the_seventh_digit_are_other_questions() -> None:
     table = accounts()
     for edge in ("0.1234567", "0.1234568"):
         table.histogram("balance", edges=["0", edge, "1"], share="1/4")
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
 
 
 def test_columns_of_a_frame_never_hide_each_other() -> None:
@@ -197,13 +197,13 @@ def test_columns_of_a_frame_never_hide_each_other() -> None:
 
 
 def test_a_group_that_may_be_empty_has_no_sure_mean() -> None:
-    mean = accounts().where("balance < 0").mean("debt", share="1/4")
+    mean = accounts().filter("balance < 0").mean("debt", share="1/4")
     assert mean.interval() == (-100, 100)
 
 
 def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_around() -> None:
     values = np.random.default_rng(0).integers(500, 1000, 4000)
-    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, stand_in=True)
+    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, synthetic=True)
     for share in ("1/40", "1/10"):
         releases = simulate(table, prdp.std("v"), share=share, runs=150, seed=2)
         covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
@@ -219,8 +219,8 @@ def test_a_histogram_of_each_group_is_the_groups_crossed_with_the_bins() -> None
 
 def test_filters_hold_before_and_after_grouping() -> None:
     table = accounts()
-    before = table.where("balance > 500").group_by("job", keys=["chef"])
-    after = table.group_by("job", keys=["chef"]).where("balance > 500")
+    before = table.filter("balance > 500").group_by("job", keys=["chef"])
+    after = table.group_by("job", keys=["chef"]).filter("balance > 500")
     truth = int(np.sum((SOURCE["job"] == "chef") & (SOURCE["balance"] > 500)))
     assert before.count(share="1/4") == after.count(share="1/4")
     assert before.count(share="1/4").releases[0][0].value == pytest.approx(truth, rel=0.1)
@@ -242,13 +242,13 @@ def test_filters_hold_before_and_after_grouping() -> None:
     ids=str,
 )
 def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answers(query: Any) -> None:
-    table = accounts(stand_in=True)
+    table = accounts(synthetic=True)
     groups = table.group_by("job", keys=JOBS)
     assert simulate(table, query, runs=3, seed=1) == simulate(table, query, runs=3, seed=1)
     tables = simulate(groups, query, runs=2, seed=1)
     assert [answer.simulated for answer in tables] == [True, True]
     assert tables == simulate(groups, query, runs=2, seed=1)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_every_question_can_be_simulated_and_the_same_seed_gives_the_same_answer
     ids=str,
 )
 def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
-    nobody = accounts(stand_in=True).where("balance < 0")
+    nobody = accounts(synthetic=True).filter("balance < 0")
     releases = simulate(nobody, query, runs=20, seed=1)
     assert all(np.isfinite(float(release.value)) for release in releases)
 
@@ -311,11 +311,11 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
     table = accounts()
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
     assert table._reader.kept == {}
 
 
-def test_values_that_no_expression_reads_are_not_told_apart() -> None:
+def test_values_that_no_expression_reads_are_not_distinguished() -> None:
     """Reading a column of Python objects may fail on a value, which would be an answer of its own."""
     table = prdp.open(pandas.DataFrame({"eps": [1.0], "thing": [object()]}), policy=prdp.Policy.constant(1))
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
@@ -326,13 +326,13 @@ def test_values_that_no_expression_reads_are_not_told_apart() -> None:
 
 def test_values_whose_squares_would_overflow_are_refused() -> None:
     table = accounts(bounds={"balance": (1, 2**50)})
-    with pytest.raises(InvalidRequest, match="Take a larger grain"):
+    with pytest.raises(InvalidRequest, match="Take a larger rounding step"):
         table.variance("balance", share="1/2")
     assert table.mean("balance", share="1/2").value > 0
 
 
 def test_a_plan_names_a_share_that_does_and_says_when_none_does() -> None:
-    table = accounts(stand_in=True)
+    table = accounts(synthetic=True)
     enough = prdp.share_for(prdp.count(), error="5%", like=table, runs=60)
     assert enough.share is not None
     assert enough.share < 1
@@ -359,7 +359,7 @@ def test_more_than_a_million_answers_are_refused_before_anything_is_charged() ->
         more.quantiles("v", parts, share="1/2")
     with pytest.raises(InvalidRequest, match="1,000 groups with 1,001 answers each"):
         thousand.agg(prdp.count(), quantiles, share="1/2")
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 def test_queries_have_the_names_that_the_caller_gives_them() -> None:
@@ -370,7 +370,7 @@ def test_queries_have_the_names_that_the_caller_gives_them() -> None:
     assert {"n", "n_low", "n_high"} <= answers.columns().keys()
 
 
-def test_several_quantiles_under_one_name_are_told_apart_by_their_parts() -> None:
+def test_several_quantiles_under_one_name_are_distinguished_by_their_parts() -> None:
     asked = accounts().agg(spread=prdp.quantile("balance", [0.25, 0.75]), share=0.5).asked
     assert asked == ("spread_0.25", "spread_0.75")
 
@@ -381,7 +381,7 @@ def test_the_same_question_under_another_name_is_not_charged_again() -> None:
     again = table.agg(n=prdp.count(), avg=prdp.mean("balance"), share=0.25)
     assert again.releases == first.releases
     assert again.asked == ("n", "avg")
-    assert table.left == Fraction(3, 4)
+    assert table.remaining == Fraction(3, 4)
 
 
 def test_shares_are_parts_of_every_budget_and_what_they_add_up_to_is_charged() -> None:
@@ -389,13 +389,13 @@ def test_shares_are_parts_of_every_budget_and_what_they_add_up_to_is_charged() -
     asked: Any = {"n": prdp.count(), "avg": prdp.mean("balance")}
     answers = table.agg(**asked, share=0.5, shares={"avg": 0.3, "n": 0.1})
     assert [release.share for release in answers.releases[0]] == [Fraction(1, 10), Fraction(3, 10)]
-    assert table.left == Fraction(6, 10)
+    assert table.remaining == Fraction(6, 10)
     assert table.agg(**asked, share=0.5, shares=[0.1, 0.3]) == answers
-    assert table.left == Fraction(6, 10)
+    assert table.remaining == Fraction(6, 10)
 
 
 def test_equal_parts_of_a_share_are_the_question_that_lists_them() -> None:
     table = accounts()
     first = table.agg(prdp.count(), prdp.sum("balance"), share=0.5)
     assert table.agg(prdp.count(), prdp.sum("balance"), share=0.5, shares=[0.25, 0.25]) == first
-    assert table.left == Fraction(1, 2)
+    assert table.remaining == Fraction(1, 2)

@@ -31,7 +31,7 @@ POLICY = prdp.Policy.column("eps", at_least="1/8", at_most="3")
 LEVELS = Levels(Fraction(1, 8), Fraction(3))
 REFERENCES = {"orders.customer": "customers.id", "items.order": "orders.number", "orders.shop": "shops.code"}
 BOUNDS = {"price": (-50, 100)}
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 
 Customer = tuple[int | None, float | None]
 Order = tuple[int | None, int | None, str | None]
@@ -74,7 +74,7 @@ def opened(sources: dict[str, Any], **options: Any) -> prdp.Join:
         "public": ["shops"],
         "policy": POLICY,
         "bounds": BOUNDS,
-        "most_rows": MOST_ROWS,
+        "max_rows": MAX_ROWS,
     }
     return prdp.open_join(sources, **chosen | options)
 
@@ -135,8 +135,8 @@ def test_results_are_those_of_sql_folded_by_the_private_record(
             for order, price in items:
                 if number is not None and order == number:
                     in_order[key] += [] if price is None else [max(-50, min(100, price))]
-    assert summed(join.over("items")).cells == expected(in_order, owned, 100 * MOST_ROWS)
-    assert counted(join.over("shops").where("town = 'Bonn'")).cells == expected(in_bonn, owned, MOST_ROWS)
+    assert summed(join.over("items")).cells == expected(in_order, owned, 100 * MAX_ROWS)
+    assert counted(join.over("shops").filter("town = 'Bonn'")).cells == expected(in_bonn, owned, MAX_ROWS)
 
 
 @settings(max_examples=40)
@@ -147,7 +147,7 @@ def test_a_record_s_cell_depends_on_no_other_record(
     """Remove a record with the rows that are its own: the other cells stay as they are."""
     customers, orders, items = data
     whole = summed(opened(tables(*data)).over("items"))
-    alone = Summary.of(LEVELS, 1, 100 * MOST_ROWS, [])
+    alone = Summary.of(LEVELS, 1, 100 * MAX_ROWS, [])
     for key in {key for key, _ in customers if key is not None}:
         own_orders = [row for row in orders if row[1] == key]
         numbers = {row[0] for row in own_orders}
@@ -178,7 +178,7 @@ def test_no_record_with_all_its_rows_loses_more_than_its_share_of_its_budget() -
         orders = [(place, place, "a") for place in range(len(records))]
         items = [(place, price) for place, record in enumerate(records) for price in record["prices"]]
         folded = [sum(record["prices"]) for record in records]
-        found = summed(opened(tables(customers, orders, items), most_rows=3).over("items"))
+        found = summed(opened(tables(customers, orders, items), max_rows=3).over("items"))
         assert sum(cell.total for cell in found.cells) == sum(
             total
             for total, record in zip(folded, records, strict=True)
@@ -207,12 +207,14 @@ def test_counts_and_sums_come_close_to_the_truth() -> None:
     assert join.count(share="1/4").value == pytest.approx(3000, rel=0.1)
     orders = join.over("orders").count(share="1/4")
     assert orders.value == pytest.approx(6000, rel=0.1)
-    assert orders.interval(reach=1)[1] < orders.interval()[1]  # it covers what clipping may have cut off
+    assert (
+        orders.interval(tail_factor=1)[1] < orders.interval()[1]
+    )  # it covers what clipping may have cut off
     assert join.over("items").sum("price", share="1/4").value == pytest.approx(6000 * 19.5, rel=0.1)
-    bonn = join.over("items", "shops").where("town = 'Bonn' AND price > 3")
+    bonn = join.over("items", "shops").filter("town = 'Bonn' AND price > 3")
     true = sum(0.5 * (number % 40) for number in range(1, 6000, 2) if number % 40 > 3)
-    assert bonn.sum("price * 0.5", grain="0.1", share="1/4").value == pytest.approx(true, rel=0.1)
-    assert join.ledger.left == 0
+    assert bonn.sum("price * 0.5", round_to="0.1", share="1/4").value == pytest.approx(true, rel=0.1)
+    assert join.ledger.remaining == 0
 
 
 def test_the_same_question_again_is_free_and_too_much_is_refused() -> None:
@@ -228,17 +230,17 @@ def test_a_ledger_file_is_bound_to_the_references(tmp_path: Path) -> None:
     file = tmp_path / "shop.ledger"
     first = opened(shop(50), ledger=file).count(share="1/2")
     assert opened(shop(50), ledger=file).count(share="1/2") == first
-    with pytest.raises(LedgerError, match="most_rows"):
-        opened(shop(50), ledger=file, most_rows=7)
+    with pytest.raises(LedgerError, match="max_rows"):
+        opened(shop(50), ledger=file, max_rows=7)
 
 
 def test_simulated_answers_repeat_and_charge_nothing() -> None:
-    join = opened(shop(50), stand_in=True).over("items")
+    join = opened(shop(50), synthetic=True).over("items")
     for query in (prdp.count(), prdp.sum("price")):
         one, two = (simulate(join, query, share="1/2", runs=5, seed=3) for _ in range(2))
         assert [release.exact for release in one] == [release.exact for release in two]
         assert all(release.simulated for release in one)
-    assert join.ledger.left == 1
+    assert join.ledger.remaining == 1
     with pytest.raises(InvalidRequest, match="stand at several ranks"):
         simulate(join, prdp.median("price"), runs=1, seed=0)
 
@@ -275,7 +277,7 @@ def test_empty_tables_are_answered() -> None:
         ({"references": ["orders.customer"]}, "is no dict"),
         ({"types": {"orders": "BIGINT"}}, "is no dict"),
         ({"types": {"order": {"number": "BIGINT"}}}, "names the table 'order'"),
-        ({"most_rows": 0}, "no number of rows"),
+        ({"max_rows": 0}, "no number of rows"),
         ({"policy": 1}, "not a policy"),
         ({"name": 5}, "no name"),
     ],
@@ -326,7 +328,7 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
     pyarrow.parquet.write_table(twice, path)
     with pytest.raises(InvalidRequest, match="several rows for one 'code'"):
         join.over("shops").count(share="1/2")
-    assert join.ledger.left == 1
+    assert join.ledger.remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -334,20 +336,20 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
     [
         (lambda j: j.over("itmes"), "the tables are"),
         (
-            lambda j: j.over("items").where("town = 'Ulm'"),
+            lambda j: j.over("items").filter("town = 'Ulm'"),
             r"'town' of the table 'shops'.*Write .over\('shops'\) first",
         ),
         (lambda j: j.sum("Price", share="1/2"), r"Write .over\('items'\) first"),
-        (lambda j: j.where("nothing = 1"), "nothing"),
+        (lambda j: j.filter("nothing = 1"), "nothing"),
         (lambda j: j.over("items").sum("number", share="1/2"), "needs the column's public bounds"),
         (lambda j: j.over("items").sum("eps * 3", share="1/2"), "needs the public bounds of eps"),
         (lambda j: j.over("items").sum("price / number", share="1/2"), "needs the public bounds of number"),
         (lambda j: j.over("items").sum("sqrt(price + 50)", share="1/2"), "needs the grain of its values"),
-        (lambda j: j.over("items").sum("price / 3", grain="0", share="1/2"), "needs the grain"),
-        (lambda j: j.over("items").sum("price / 3", grain="1/10000000000000000", share="1/2"), "2\\^53"),
-        (lambda j: j.over("items").sum("1 / price", grain="1", share="1/2"), "no finite range"),
+        (lambda j: j.over("items").sum("price / 3", round_to="0", share="1/2"), "needs the rounding step"),
+        (lambda j: j.over("items").sum("price / 3", round_to="1/10000000000000000", share="1/2"), "2\\^53"),
+        (lambda j: j.over("items").sum("1 / price", round_to="1", share="1/2"), "no finite range"),
         (lambda j: j.over("shops").sum("town", share="1/2"), "needs numbers, but 'town' holds text"),
-        (lambda j: j.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
+        (lambda j: j.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
         (lambda j: j.over("items").median("price", share="1/2"), "stand at several ranks"),
         (lambda j: j.over("items").std("price", share="1/2"), "need a second pass"),
         (lambda j: j.over("shops").count_distinct("town", share="1/2"), "may hold several values"),
@@ -370,7 +372,7 @@ def test_a_wrong_question_is_refused_and_nothing_is_charged(ask: Any, says: str)
     join = opened(shop(3))
     with pytest.raises(InvalidRequest, match=says):
         ask(join)
-    assert join.ledger.left == 1
+    assert join.ledger.remaining == 1
 
 
 def test_columns_that_several_tables_have_are_called_by_their_table_too() -> None:
@@ -379,7 +381,7 @@ def test_columns_that_several_tables_have_are_called_by_their_table_too() -> Non
     join = opened(
         sources | {"items": renamed}, bounds={"items.id": (0, 100)}, key="id", references=REFERENCES
     )
-    total = join.over("items").where('"items.id" > 10').sum('"items.id"', share="1/2")
+    total = join.over("items").filter('"items.id" > 10').sum('"items.id"', share="1/2")
     low, high = total.interval("0.999999")
     assert low < sum(price for price in renamed["id"].to_pylist() if price > 10) < high
 
@@ -407,8 +409,8 @@ def test_columns_may_be_called_what_the_statement_calls_its_own(name: str) -> No
     rows = {"of": [1, 2, 2, 3, 9], name: [5, 6, 7, 8, 9]}
     other = {"who": private["who"], name: private[f"own {name}"]}
     for own, column, held in ((f"own {name}", name, private), (name, "v", other)):
-        told = {"of": rows["of"], column: rows[name]}
-        sources = {"people": pyarrow.table(held), "rows": pyarrow.table(told)}
+        reported = {"of": rows["of"], column: rows[name]}
+        sources = {"people": pyarrow.table(held), "rows": pyarrow.table(reported)}
         join = prdp.open_join(
             sources,
             private="people",
@@ -417,7 +419,7 @@ def test_columns_may_be_called_what_the_statement_calls_its_own(name: str) -> No
             policy="1",
             bounds={own: (0, 100), column: (0, 100)},
         ).over("rows")
-        asked = join.where(f'"{own}" >= 20').plan(prdp.sum(f'"{column}" + 0 * "{own}"'), share="1")
+        asked = join.filter(f'"{own}" >= 20').plan(prdp.sum(f'"{column}" + 0 * "{own}"'), share="1")
         assert sum(cell.total for cell in found(join, asked).totals.cells) == 6 + 7 + 8
         for by, keys, true in ((own, [10, 20], [1, 2]), (column, [5, 6, 9], [1, 1, 0])):
             groups = join.group_by(f'"{by}"', keys=keys)

@@ -63,12 +63,12 @@ def test_the_search_is_charged_once_and_using_its_keys_costs_nothing() -> None:
     table = homes()
     found = table.find_keys("job", longest=8, share="1/4")
     assert table.find_keys("job", longest=8, share="1/4") == found
-    assert table.left == Fraction(3, 4)
+    assert table.remaining == Fraction(3, 4)
     counts = table.group_by("job", keys=found).count(share="1/4")
     assert counts.keys == found.keys
-    assert table.left == Fraction(1, 2)
-    table.find_keys("job", longest=8, share="1/4", fresh=True)
-    assert table.left == Fraction(1, 4)
+    assert table.remaining == Fraction(1, 2)
+    table.find_keys("job", longest=8, share="1/4", redraw=True)
+    assert table.remaining == Fraction(1, 4)
 
 
 def test_another_domain_is_another_question() -> None:
@@ -76,7 +76,7 @@ def test_another_domain_is_another_question() -> None:
     table.find_keys("zip", pattern="[0-9]{5}", share=0.1)
     table.find_keys("zip", pattern="[0-9]{5}", false_keys=0.1, share=0.1)
     table.find_keys("zip", pattern="[0-9]{4}[0-9]", share=0.1)
-    assert table.left == Fraction(7, 10)
+    assert table.remaining == Fraction(7, 10)
 
 
 def test_a_ledger_file_keeps_what_was_found(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_a_ledger_file_keeps_what_was_found(tmp_path: Path) -> None:
     found = homes(ledger=ledger, name="homes").find_keys("zip", pattern="[0-9]{5}", share=0.5)
     again = homes(ledger=ledger, name="homes")
     assert again.find_keys("zip", pattern="[0-9]{5}", share=0.5) == found
-    assert again.left == Fraction(1, 2)
+    assert again.remaining == Fraction(1, 2)
 
 
 def test_a_search_is_charged_to_its_filter_alone() -> None:
-    table = homes(fixed=["job"])
-    table.where("job = 'chef'").find_keys("age", share=0.5)
-    assert table.where("job = 'clerk'").left == 1
-    assert table.where("job = 'chef'").left == Fraction(1, 2)
+    table = homes(immutable=["job"])
+    table.filter("job = 'chef'").find_keys("age", share=0.5)
+    assert table.filter("job = 'clerk'").remaining == 1
+    assert table.filter("job = 'chef'").remaining == Fraction(1, 2)
 
 
 def test_texts_are_their_bytes_and_capitals_matter() -> None:
@@ -140,11 +140,11 @@ def test_the_largest_keys_are_chosen_by_mass_or_by_count() -> None:
     assert mass(counts, "b") == pytest.approx(900, abs=30)
 
 
-def test_owners_divide_their_budget_among_their_keys() -> None:
-    table = homes(protect="buyer")
+def test_units_divide_their_budget_among_their_keys() -> None:
+    table = homes(privacy_unit="buyer")
     found = table.find_keys("zip", pattern="[0-9]{5}", share=0.5)
     assert {key for (key,) in found.keys} == {"94103", "94110", "10001"}
-    assert sum(row[0].value for _, row in found) < 4000  # no owner counts with more than it has
+    assert sum(row[0].value for _, row in found) < 4000  # no unit counts with more than it has
     with pytest.raises(InvalidRequest, match="names a protected record"):
         table.find_keys("buyer", between=(0, 9999), share=0.1)
 
@@ -168,9 +168,9 @@ def test_joins_find_keys_of_their_results() -> None:
 # One more group of all others.
 
 
-@pytest.mark.parametrize("protect", [None, "buyer"])
-def test_all_other_records_are_a_group(protect: str | None) -> None:
-    table = homes(protect=protect)
+@pytest.mark.parametrize("privacy_unit", [None, "buyer"])
+def test_all_other_records_are_a_group(privacy_unit: str | None) -> None:
+    table = homes(privacy_unit=privacy_unit)
     counts = table.group_by("zip", keys=["94103", "94110"], other=True).count(share=0.5)
     assert counts.keys == (("94103",), ("94110",), (OTHER,))
     others = np.sum(~np.isin(SOURCE["zip"], ["94103", "94110"]))
@@ -216,9 +216,9 @@ def test_a_table_with_others_is_kept_sorted_and_handed_on() -> None:
 
 
 def test_a_group_of_all_others_is_charged_to_everybody_in_the_filter() -> None:
-    table = homes(fixed=["job"])
+    table = homes(immutable=["job"])
     table.group_by("job", keys=["chef"], other=True).count(share=0.5)
-    assert table.where("job = 'clerk'").left == Fraction(1, 2)
+    assert table.filter("job = 'clerk'").remaining == Fraction(1, 2)
 
 
 # What is said.
@@ -244,7 +244,7 @@ def test_whoever_can_hardly_find_a_key_is_warned_before_paying() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said", "words"),
+    ("columns", "stated", "words"),
     [
         ("age", {"pattern": "[0-9]"}, "says nothing"),
         ("height", {}, "which whole numbers"),
@@ -267,11 +267,13 @@ def test_whoever_can_hardly_find_a_key_is_warned_before_paying() -> None:
         ("nothing", {}, "nothing"),
     ],
 )
-def test_wrong_searches_are_refused_and_cost_nothing(columns: Any, said: dict[str, Any], words: str) -> None:
+def test_wrong_searches_are_refused_and_cost_nothing(
+    columns: Any, stated: dict[str, Any], words: str
+) -> None:
     table = homes()
     with pytest.raises(InvalidRequest, match=words):
-        table.find_keys(columns, share=0.1, **said)
-    assert table.left == 1
+        table.find_keys(columns, share=0.1, **stated)
+    assert table.remaining == 1
 
 
 def test_keys_read_from_the_records_are_refused() -> None:
@@ -279,14 +281,14 @@ def test_keys_read_from_the_records_are_refused() -> None:
         homes().find_keys("zip", among=SOURCE["zip"], share=0.1)
 
 
-def test_a_search_can_be_simulated_on_a_stand_in() -> None:
-    table = homes(stand_in=True)
+def test_a_search_can_be_simulated_on_a_synthetic_table() -> None:
+    table = homes(synthetic=True)
     found = table.find_keys("zip", pattern="[0-9]{5}", share=0.5)
     assert found.simulated
     assert "simulated" in str(found)
 
 
-def test_a_join_and_a_table_of_owners_have_the_same_masses() -> None:
+def test_a_join_and_a_table_of_units_have_the_same_masses() -> None:
     eps = np.array([0.5, 1.0, 4.0])[np.arange(4000) % 3]
     policy = prdp.Policy.column("eps", at_least="1/2", at_most=4)
     rows = {"buyer": SOURCE["buyer"], "zip": SOURCE["zip"]}
@@ -294,31 +296,31 @@ def test_a_join_and_a_table_of_owners_have_the_same_masses() -> None:
     join = prdp.open_join(
         tables, private="people", key="id", references={"homes.buyer": "people.id"}, policy=policy
     ).over("homes")
-    table = prdp.open({**rows, "eps": eps[SOURCE["buyer"]]}, policy=policy, protect="buyer")
+    table = prdp.open({**rows, "eps": eps[SOURCE["buyer"]]}, policy=policy, privacy_unit="buyer")
     for most in (1, 2, 64):
         found = []
         for opened in (join, table):
-            plan = opened.plan_keys("zip", KeySearch(pattern="[0-9]{5}"), share=1, most_keys=most)
+            plan = opened.plan_keys("zip", KeySearch(pattern="[0-9]{5}"), share=1, max_keys=most)
             found.append(sorted(rows_of_masses(opened._reader.read_anew(plan.queries[0].read))))
         assert found[0] == found[1]
 
 
-def test_it_is_said_that_owners_of_several_keys_are_divided() -> None:
+def test_it_is_stated_that_units_of_several_keys_are_divided() -> None:
     rows = {"id": np.repeat(np.arange(300), 3), "k": np.tile([1, 2, 3], 300)}
-    divided = "an owner with several keys counts for an equal part of"
+    divided = "a unit with several keys counts for an equal part of"
     for by, whole in (("mass", "its budget"), ("count", "one record")):
-        table = prdp.open(rows, policy="1", protect="id")
+        table = prdp.open(rows, policy="1", privacy_unit="id")
         found = table.top_keys("k", 3, by=by, between=(1, 9), share=1)  # type: ignore[arg-type]
         assert f"{divided} {whole} in each of them, 64 at most" in found.notes
-    alone = prdp.open(rows, policy="1", protect="id", one_row_each=True)
+    alone = prdp.open(rows, policy="1", privacy_unit="id", one_row_per_unit=True)
     for table in (alone, prdp.open(rows, policy="1")):
         assert not any(divided in note for note in table.find_keys("k", between=(1, 9), share=1).notes)
 
 
-def test_an_owner_of_two_rows_is_found_by_neither_filter_where_owners_have_one_row_each() -> None:
+def test_an_unit_of_two_rows_is_found_by_neither_filter_where_units_have_one_row_per_unit() -> None:
     rows = {"id": np.array([7, 7]), "month": np.array([3, 4]), "k": np.array([1, 2]), "eps": np.full(2, 90.0)}
     policy = prdp.Policy("eps", at_least=1, at_most=100)
-    visits = prdp.open(rows, policy=policy, protect="id", one_row_each=True, fixed=["month"])
+    visits = prdp.open(rows, policy=policy, privacy_unit="id", one_row_per_unit=True, immutable=["month"])
     for month in (3, 4):
-        found = visits.where(f"month = {month}").find_keys("k", between=(1, 9), share=1, false_keys="1e-9")
+        found = visits.filter(f"month = {month}").find_keys("k", between=(1, 9), share=1, false_keys="1e-9")
         assert not found.keys

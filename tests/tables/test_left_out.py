@@ -22,7 +22,7 @@ from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.testing import simulate
 
 STEPS = "CASE WHEN cost > 10 THEN 1 ELSE 2 END"
-SAID = "leaves out records without cost, to which the policy gives no budget"
+STATED = "leaves out records without cost, to which the policy gives no budget"
 FLOATS = {"cost": [5.0, None, 20.0], "age": [1.0, 2.0, 3.0], "job": ["a", "b", "a"]}
 
 
@@ -30,25 +30,25 @@ def opened(policy: str | prdp.Policy = STEPS, **options: Any) -> prdp.Table:
     given: dict[str, Any] = {
         "name": "stays",
         "bounds": {"cost": (0, 100), "age": (0, 100)},
-        "grain": {"age": 1, "cost": 1},
+        "round_to": {"age": 1, "cost": 1},
     }
     return prdp.open(pyarrow.table(FLOATS), policy=policy, **(given | options))
 
 
-def test_every_form_of_an_answer_says_whom_it_is_not_about() -> None:
+def test_every_form_of_an_answer_says_which_records_it_is_not_about() -> None:
     stays = opened()
     one = stays.count(share="1/10")
-    assert one.left_out == SAID
-    assert SAID in str(one)
-    assert SAID in one._repr_html_()
-    assert one.to_dict()["left_out"] == SAID
-    assert SAID in str(one / 2)
+    assert one.left_out == STATED
+    assert STATED in str(one)
+    assert STATED in one._repr_html_()
+    assert one.to_dict()["left_out"] == STATED
+    assert STATED in str(one / 2)
     table = stays.group_by("job", keys=["a", "b"]).agg(prdp.count(), prdp.mean("age"), share="1/10")
-    assert str(table).splitlines().count(SAID) == 1
-    assert SAID in table.conditions
-    assert SAID in table.to_pandas().attrs["conditions"]
+    assert str(table).splitlines().count(STATED) == 1
+    assert STATED in table.conditions
+    assert STATED in table.to_pandas().attrs["conditions"]
     answers = stays.sql("SELECT COUNT(*) AS n, SUM(age) / COUNT(*) AS m FROM stays", share="1/10")
-    assert answers.notes.count(SAID) == 1
+    assert answers.notes.count(STATED) == 1
 
 
 def test_what_an_answer_says_is_kept_with_it() -> None:
@@ -57,16 +57,16 @@ def test_what_an_answer_says_is_kept_with_it() -> None:
         again = release_from_json(release_to_json(released))
         assert again == released
         assert isinstance(again, prdp.Release)
-        assert again.left_out == SAID
+        assert again.left_out == STATED
     own = stays.run(lambda rows, epsilon, beta: 1, columns=["age"], share="1/10")
-    assert SAID in str(own)
+    assert STATED in str(own)
     assert release_from_json(release_to_json(own)) == own
 
 
-def test_a_plan_says_it_with_the_remedy_and_with_owners_in_their_words() -> None:
+def test_a_plan_says_it_with_the_remedy_and_with_units_in_their_words() -> None:
     assert "\nomits    records without cost, to which" in opened().explain(prdp.count(), share="1/10")
     assert "; coalesce(cost, ...) in the policy would" in opened().explain(prdp.count(), share="1/10")
-    owned = opened(protect="job").count(share="1/10")
+    owned = opened(privacy_unit="job").count(share="1/10")
     assert (
         owned.left_out == "leaves out each job with a row without cost, to which the policy gives no budget"
     )
@@ -82,13 +82,13 @@ def test_a_plan_says_it_with_the_remedy_and_with_owners_in_their_words() -> None
         ("CASE WHEN age > 10 THEN 1 ELSE 2 END", prdp.mean("age")),
     ],
 )
-def test_nothing_is_said_where_nobody_who_is_asked_about_is_left_out(policy: str, asked: Any) -> None:
+def test_nothing_is_stated_where_nobody_who_is_asked_about_is_left_out(policy: str, asked: Any) -> None:
     assert not opened(policy).agg(asked, share="1/10").conditions
 
 
 def test_a_filter_that_fails_for_records_without_a_value_makes_the_words_idle() -> None:
-    assert not opened().where("cost >= 0").count(share="1/10").left_out
-    assert opened().where("cost >= 0 OR age > 1").count(share="1/10").left_out == SAID
+    assert not opened().filter("cost >= 0").count(share="1/10").left_out
+    assert opened().filter("cost >= 0 OR age > 1").count(share="1/10").left_out == STATED
 
 
 def required(tmp_path: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -129,9 +129,9 @@ def test_a_filter_on_columns_that_the_policy_does_not_read_leaves_the_words_as_t
         pyarrow.table({"cost": [1.0, None], "price": [2.0, None], "n": [1, 2]}),
         policy=prdp.Policy("10 / greatest(cost, 1)"),
         bounds={"cost": (0, 100)},
-        stand_in=True,
+        synthetic=True,
     )
-    (release,) = simulate(table.where(where), prdp.count(), runs=1, seed=0)
+    (release,) = simulate(table.filter(where), prdp.count(), runs=1, seed=0)
     assert "leaves out records without cost" in str(release)
 
 
@@ -147,24 +147,26 @@ def test_a_filter_on_columns_that_the_policy_does_not_read_leaves_the_words_as_t
         "coalesce(cost, 0) * age",
     ],
 )
-def test_records_to_which_a_policy_gives_a_budget_of_nothing_are_said_to_be_left_out(policy: str) -> None:
-    table = opened(prdp.Policy(policy, at_least="0.001", at_most=100), stand_in=True)
+def test_records_to_which_a_policy_gives_a_budget_of_nothing_are_stated_to_be_left_out(policy: str) -> None:
+    table = opened(prdp.Policy(policy, at_least="0.001", at_most=100), synthetic=True)
     (release,) = simulate(table, prdp.count(), runs=1, seed=0)
     assert "without cost" in release.left_out
 
 
-def test_what_is_too_intricate_to_be_decided_everywhere_is_not_said_to_be_all() -> None:
+def test_what_is_too_intricate_to_be_decided_everywhere_is_not_stated_to_be_all() -> None:
     policy = prdp.Policy("coalesce(10 / (cost - 60), 1)", at_least="0.001")
-    said = policy.left_out({"cost": (Fraction(0), Fraction(10**6))})
-    assert said is not None
-    assert " and elsewhere: " in said
+    stated = policy.left_out({"cost": (Fraction(0), Fraction(10**6))})
+    assert stated is not None
+    assert " and elsewhere: " in stated
 
 
-def test_a_column_without_null_by_its_source_is_never_said_to_be_without_a_value(tmp_path: Path) -> None:
+def test_a_column_without_null_by_its_source_is_never_stated_to_be_without_a_value(tmp_path: Path) -> None:
     for name, (source, options) in required(tmp_path).items():
-        assert not prdp.open(source, policy=STEPS, stand_in=True, **options).count(share=1).left_out, name
+        assert not prdp.open(source, policy=STEPS, synthetic=True, **options).count(share=1).left_out, name
     for name, (source, options) in optional(tmp_path).items():
-        assert prdp.open(source, policy=STEPS, stand_in=True, **options).count(share=1).left_out == SAID, name
+        assert prdp.open(source, policy=STEPS, synthetic=True, **options).count(share=1).left_out == STATED, (
+            name
+        )
 
 
 TEXTS = [
@@ -192,21 +194,21 @@ def test_sets_of_unknown_columns_are_those_with_which_some_record_has_no_value(t
         assert never or any(smaller <= unknown for smaller in found), unknown
 
 
-def test_the_share_that_is_found_is_for_all_records_and_says_whom_none_brings_back() -> None:
+def test_the_share_that_is_found_is_for_all_records_and_says_which_records_none_brings_back() -> None:
     """Of 100 records ten have no budget: no share brings a count closer than a tenth."""
     like = {"cost": np.where(np.arange(100) < 10, np.nan, 1.0), "age": np.arange(100)}
-    table = prdp.open(like, policy=prdp.Policy(STEPS.replace("2", "1000000")), stand_in=True)
+    table = prdp.open(like, policy=prdp.Policy(STEPS.replace("2", "1000000")), synthetic=True)
     found = prdp.share_for(prdp.count(), error="5%", like=table, runs=5)
     assert found.share is None
     assert dict(found.measured)[Fraction(1)] == pytest.approx(0.1)
-    assert str(found).endswith(f"seed 0; every answer {SAID})")
+    assert str(found).endswith(f"seed 0; every answer {STATED})")
     groups = table.group_by(prdp.bins("age", [0, 50, 100]))
     assert prdp.share_for(prdp.count(), error="5%", like=groups, runs=5).share is None
-    assert prdp.share_for(prdp.count(), error="5%", like=table.where("cost > 0"), runs=5).share is not None
+    assert prdp.share_for(prdp.count(), error="5%", like=table.filter("cost > 0"), runs=5).share is not None
 
 
 def test_notes_of_a_statement_name_the_statement_s_own_columns() -> None:
-    notes = opened().sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", fresh=True).notes
-    assert f"{SAID} (n)" in notes
+    notes = opened().sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", redraw=True).notes
+    assert f"{STATED} (n)" in notes
     assert "clip (n): clipped records can only pull it toward zero" in notes
     assert "clip (d): clipped records can move it either way" in notes

@@ -31,7 +31,7 @@ def test_an_account_in_memory_is_warned_of_and_again_where_the_same_source_begin
     frame = pd.DataFrame(COLUMNS)
     frame.to_parquet(tmp_path / "people.parquet")
     for place in range(2):
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as stated:
             warnings.simplefilter("always")
             match source:
                 case "file":
@@ -40,15 +40,15 @@ def test_an_account_in_memory_is_warned_of_and_again_where_the_same_source_begin
                     prdp.open(frame, policy="1", name="people")
                 case _:
                     prdp.open_join({"people": frame}, private="people", key="age", references={}, policy="1")
-        told = [one for one in said if one.category is NoLedgerFile]
-        assert len(told) == 1
-        assert ("account number 2" in str(told[0].message)) == (place == 1)
-        assert all("Keep it: ledger='" in str(one.message) for one in told)
+        reported = [one for one in stated if one.category is NoLedgerFile]
+        assert len(reported) == 1
+        assert ("account number 2" in str(reported[0].message)) == (place == 1)
+        assert all("Keep it: ledger='" in str(one.message) for one in reported)
 
 
 @pytest.mark.usefixtures("nothing_said")
-@pytest.mark.parametrize("kept", [{"stand_in": True}, {"ledger": prdp.MemoryLedger()}])
-def test_stand_ins_arrays_and_a_ledger_that_was_chosen_are_not_warned_of(kept: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kept", [{"synthetic": True}, {"ledger": prdp.MemoryLedger()}])
+def test_synthetic_tables_arrays_and_a_ledger_that_was_chosen_are_not_warned_of(kept: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         prdp.open(pd.DataFrame(COLUMNS), policy="1", **kept)

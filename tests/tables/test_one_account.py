@@ -83,7 +83,7 @@ SECOND: dict[str, Callable[[Path], dict[str, Any]]] = {
     "another ledger that is there": lambda folder: {"ledger": folder / "begun.ledger"},
     "an account in memory": lambda folder: {},
     "a ledger object in memory": lambda folder: {"ledger": prdp.MemoryLedger()},
-    "a stand-in": lambda folder: {"stand_in": True},
+    "a synthetic table": lambda folder: {"synthetic": True},
 }
 
 
@@ -107,9 +107,9 @@ def test_a_second_account_of_a_source_under_a_ledger_is_refused_with_what_to_do(
     with pytest.raises(InvalidRequest, match=r"open under the ledger .*t\.ledger.* separate_account=True"):
         table(source, **options)
     assert set(os.listdir(tmp_path)) == files, "nothing is begun by what is refused"
-    assert table(source, ledger=str(ledger)).left == first.left
+    assert table(source, ledger=str(ledger)).remaining == first.remaining
     if not isinstance(options.get("ledger"), prdp.MemoryLedger):
-        assert table(source, **options, separate_account=True).left == 1
+        assert table(source, **options, separate_account=True).remaining == 1
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -211,7 +211,7 @@ def test_a_ledger_is_one_account_whichever_path_leads_to_it(
     source = columns()
     table(source, ledger="t.ledger").count(share="1/4")
     ways = ["real/t.ledger", "linked/t.ledger", "linked/../t.ledger", "./t.ledger", tmp_path / "t.ledger"]
-    assert [table(source, ledger=way).left for way in ways] == [Fraction(3, 4)] * len(ways)
+    assert [table(source, ledger=way).remaining for way in ways] == [Fraction(3, 4)] * len(ways)
 
 
 def test_an_older_copy_is_refused_whichever_path_leads_to_it(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_ledger_that_was_moved_is_the_same_account_unless_it_has_forgotten(tmp
     older = place.read_bytes()
     opened.count(share="1/4")
     place.rename(moved)
-    assert table(source, ledger=moved).left == Fraction(3, 4)
+    assert table(source, ledger=moved).remaining == Fraction(3, 4)
     (tmp_path / "older.ledger").write_bytes(older)
     with pytest.raises(InvalidRequest, match="is a copy of it"):
         table(source, ledger=tmp_path / "older.ledger")
@@ -239,7 +239,7 @@ def test_a_ledger_that_was_moved_is_the_same_account_unless_it_has_forgotten(tmp
         table(source, ledger=moved)
 
 
-def test_a_ledger_that_is_gone_is_said_to_be_and_no_advice_is_what_was_done(tmp_path: Path) -> None:
+def test_a_ledger_that_is_gone_is_stated_to_be_and_no_advice_is_what_was_done(tmp_path: Path) -> None:
     source, place = columns(), tmp_path / "t.ledger"
     table(source, ledger=place).count(share="1/4")
     place.unlink()
@@ -268,14 +268,14 @@ def test_the_registry_keeps_no_records_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_a_ledger_that_is_begun_is_said_unless_that_was_meant(entry: Any, tmp_path: Path) -> None:
+def test_a_ledger_that_is_begun_is_stated_unless_that_was_meant(entry: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.ledger"
     with pytest.raises(LedgerError, match="there is no ledger"):
         entry(columns(), ledger=path, must_exist=True)
     assert not path.exists()
-    with pytest.warns(LedgerBegun, match=r"t\.ledger.* new account is begun") as said:
+    with pytest.warns(LedgerBegun, match=r"t\.ledger.* new account is begun") as stated:
         opened = entry(columns(), ledger=path)
-    assert said[0].filename == __file__
+    assert stated[0].filename == __file__
     assert opened.ledger.begun
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -284,7 +284,7 @@ def test_a_ledger_that_is_begun_is_said_unless_that_was_meant(entry: Any, tmp_pa
         assert entry(columns(), ledger=tmp_path / "other.ledger", must_exist=False).ledger.begun
 
 
-def test_a_ledger_of_a_mistyped_relative_name_is_said_with_its_whole_path(
+def test_a_ledger_of_a_mistyped_relative_name_is_stated_with_its_whole_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -297,7 +297,7 @@ def test_a_ledger_of_a_mistyped_relative_name_is_said_with_its_whole_path(
     [
         ({"must_exist": True}, "needs ledger="),
         ({"must_exist": 1, "ledger": "t.ledger"}, "is True or False"),
-        ({"must_exist": True, "stand_in": True}, "needs ledger=|keeps no account"),
+        ({"must_exist": True, "synthetic": True}, "needs ledger=|keeps no account"),
     ],
 )
 def test_odd_words_about_accounts_are_refused(options: dict[str, Any], says: str) -> None:
@@ -310,11 +310,11 @@ def test_an_account_in_memory_that_is_begun_again_is_warned_of_each_time(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arguments, "_SAID", ["another"])
-    source, told = SOURCES[kind](tmp_path), []
-    with warnings.catch_warnings(record=True) as said:
+    source, reported = SOURCES[kind](tmp_path), []
+    with warnings.catch_warnings(record=True) as stated:
         warnings.simplefilter("default")  # which shows the same words at the same line once
         for _ in range(4):
-            assert table(source).left == Fraction(1)
-            told.append(len([one for one in said if one.category is NoLedgerFile]))
-    assert told == [0, 1, 2, 3]
-    assert "account number 4" in str(said[-1].message)
+            assert table(source).remaining == Fraction(1)
+            reported.append(len([one for one in stated if one.category is NoLedgerFile]))
+    assert reported == [0, 1, 2, 3]
+    assert "account number 4" in str(stated[-1].message)

@@ -199,14 +199,14 @@ def test_a_relation_is_traced_to_what_its_sql_reads(
 def test_a_relation_over_private_rows_is_no_public_node_set(
     database: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    said: dict[str, Any] = {"source": "id", "target": "town", "policy": "1", "name": "g"}
+    stated: dict[str, Any] = {"source": "id", "target": "town", "policy": "1", "name": "g"}
     for sql in (sql for sql in QUERIES.values() if "{t}" in sql):
         with pytest.raises(InvalidRequest, match=r"one source|cannot be traced"):
             prdp.open_graph(
-                database.table("people"), nodes=database.sql(spelled(sql, PRIVATE, tmp_path)), **said
+                database.table("people"), nodes=database.sql(spelled(sql, PRIVATE, tmp_path)), **stated
             )
     nodes = database.sql("SELECT code FROM codes")
-    assert prdp.open_graph(database.table("people"), nodes=nodes, **said).ledger.left == 1
+    assert prdp.open_graph(database.table("people"), nodes=nodes, **stated).ledger.remaining == 1
 
 
 Lazy = Callable[[Any, Any, Path], Any]
@@ -395,7 +395,7 @@ def test_a_copy_is_a_source_of_its_own(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table(PEOPLE), tmp_path / "people.parquet")
     shutil.copy(tmp_path / "people.parquet", tmp_path / "copy.parquet")
     assert not source_origins(tmp_path / "people.parquet").shared(source_origins(tmp_path / "copy.parquet"))
-    assert joined(pyarrow.table(PEOPLE), pyarrow.table({"code": PEOPLE["id"]})).ledger.left == 1
+    assert joined(pyarrow.table(PEOPLE), pyarrow.table({"code": PEOPLE["id"]})).ledger.remaining == 1
 
 
 def test_a_query_that_has_not_been_run_is_refused_by_its_type_at_every_entry() -> None:

@@ -31,11 +31,11 @@ def opened(source: object) -> prdp.Table:
     return prdp.open(source, policy="1", name="people")
 
 
-def refused(table: prdp.Table, text: str, **said: Any) -> None:
+def refused(table: prdp.Table, text: str, **stated: Any) -> None:
     for ask in (table.sql, table.explain_sql):
         with pytest.raises(InvalidRequest, match="have one source"):
-            ask(text, share="1/10", **said)
-    assert table.left == 1
+            ask(text, share="1/10", **stated)
+    assert table.remaining == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,14 +65,14 @@ def test_a_path_is_no_public_table_of_a_statement(tmp_path: Path) -> None:
     table = opened(tmp_path / "people.parquet")
     with pytest.raises(InvalidRequest, match="takes a public table in memory"):
         table.sql(JOINED, share="1/10", tables={"p": tmp_path / "people.parquet"})
-    assert table.left == 1
+    assert table.remaining == 1
 
 
 def test_public_tables_and_keys_of_their_own_are_answered() -> None:
     table = opened(pandas.DataFrame(COLUMNS))
     assert len(table.sql(JOINED, share="1/10", tables={"p": pandas.DataFrame({"person": ["Zoë"]})})) == 1
     assert len(table.sql(GROUPED, share="1/10", keys={"person": ["a.csv", "b.csv"]})) == 2
-    assert table.left == Fraction(4, 5)
+    assert table.remaining == Fraction(4, 5)
 
 
 def test_the_public_table_of_a_join_may_list_keys_and_the_private_ones_may_not() -> None:
@@ -95,5 +95,5 @@ def test_the_public_table_of_a_join_may_list_keys_and_the_private_ones_may_not()
     for private in (people, orders):
         with pytest.raises(InvalidRequest, match="have one source"):
             shop.sql(text, share="1/10", tables={"p": private})
-    assert shop.left == Fraction(9, 10)
+    assert shop.remaining == Fraction(9, 10)
     shop.explain_sql(text, share="1/10", keys={"good": ["a"]}, tables={"p": goods})

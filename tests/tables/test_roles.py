@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import prdp
 from prdp.errors import InvalidRequest
-from prdp.mechanisms.truncate import CutLadder, ladder_points
+from prdp.mechanisms.truncate import CutCandidates, candidate_points
 from prdp.testing import Seeded
 from tests.reading import found
 
@@ -61,7 +61,7 @@ def by_join(table: Any, again: Any) -> prdp.Join:
 
 def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY) -> prdp.Links:
     persons = prdp.Records(table, "id", policy)
-    return prdp.open_links(again, records=dict.fromkeys(columns, persons), most_rows=100, name="reports")
+    return prdp.open_links(again, records=dict.fromkeys(columns, persons), max_rows=100, name="reports")
 
 
 def part_above_a_half(opened: prdp.Join | prdp.Links) -> float:
@@ -115,11 +115,11 @@ def test_an_employee_changes_the_cut_count_and_the_scan_of_reports_as_little_as_
     policy = prdp.Policy.column("eps", at_least="1/4", at_most="16")
     whole, without = (cut_of(by_links(table, table, "id", "manager", policy=policy)) for table in tables)
     quanta = whole.levels.quanta(whole.levels.index(min(row[2] for row in rows if row[0] == gone)) or 0)
-    for point in ladder_points(whole, 3)[::2]:
+    for point in candidate_points(whole, 3)[::2]:
         move = whole.value(point) - without.value(point)
         assert -whole.slack(point) <= move <= quanta * point + whole.slack(point)
     lattice = 1 << 10
-    scans = [CutLadder(cut, Fraction(1)).masses(4, lattice) for cut in (whole, without)]
+    scans = [CutCandidates(cut, Fraction(1)).masses(4, lattice) for cut in (whole, without)]
     for after, before in zip(*scans, strict=True):
         assert -(quanta // lattice) <= 2 * (after - before) <= 2 * (quanta // lattice)
 
@@ -132,7 +132,7 @@ def test_a_table_that_refers_to_itself_may_be_a_file_by_any_of_its_names(tmp_pat
     assert cut_of(reports).results.total() == 1
 
 
-def test_the_own_key_alone_need_not_be_said_if_the_rows_are_another_table() -> None:
+def test_the_own_key_alone_need_not_be_stated_if_the_rows_are_another_table() -> None:
     table = staff(MANAGER, CLERK)
     visits = pyarrow.table({"manager": [0, 0, 1]})
     assert cut_of(by_links(table, visits, "manager")).results.total() == 3
@@ -277,10 +277,10 @@ def test_two_tables_of_one_database_are_two_sources(tmp_path: Path) -> None:
     connection.execute("CREATE VIEW visits AS SELECT 1::BIGINT AS manager")
     persons = connection.sql("SELECT * FROM main.staff")
     for rows in (connection.view("visits"), connection.sql("WITH q AS (FROM old.staff) SELECT * FROM q")):
-        assert by_links(persons, rows, "manager").ledger.left == 1
+        assert by_links(persons, rows, "manager").ledger.remaining == 1
     others = duckdb.connect(str(tmp_path / "others.db"))
     others.execute("CREATE TABLE staff (manager BIGINT)")
-    assert by_links(connection.table("staff"), others.table("staff"), "manager").ledger.left == 1
+    assert by_links(connection.table("staff"), others.table("staff"), "manager").ledger.remaining == 1
 
 
 def test_tables_that_share_nothing_have_any_role(tmp_path: Path) -> None:
@@ -291,20 +291,20 @@ def test_tables_that_share_nothing_have_any_role(tmp_path: Path) -> None:
         ({name: column[:0] for name, column in numpy_columns().items()}, {"manager": np.arange(0)}),
         (written(tmp_path), written(tmp_path, "other.parquet")),
     ):
-        assert by_join(source, again).ledger.left == 1
-        assert by_links(source, again, "manager").ledger.left == 1
+        assert by_join(source, again).ledger.remaining == 1
+        assert by_links(source, again, "manager").ledger.remaining == 1
 
 
 def test_whether_two_sources_are_one_hangs_on_no_value() -> None:
     """The same tables with other values, or with none, are refused alike, in the same words."""
-    told = set()
+    reported = set()
     for size in (0, 1, 9):
         arrays = {name: column[:size].copy() for name, column in numpy_columns().items()}
         for again in (dict(arrays), {name: column[:1] for name, column in arrays.items()}):
             with pytest.raises(InvalidRequest) as caught:
                 by_join(arrays, again)
-            told.add(str(caught.value))
-    assert len(told) == 1
+            reported.add(str(caught.value))
+    assert len(reported) == 1
 
 
 def test_the_private_source_cannot_be_public_under_another_name() -> None:
@@ -346,7 +346,7 @@ def test_a_public_table_may_be_joined_in_two_ways_under_two_names() -> None:
         public=["birthplaces", "homes"],
         policy=prdp.Policy.constant("1"),
     )
-    assert join.over("birthplaces", "homes").where("\"homes.name\" = 'Ulm'").count(share="1").share == 1
+    assert join.over("birthplaces", "homes").filter("\"homes.name\" = 'Ulm'").count(share="1").share == 1
 
 
 @pytest.mark.parametrize("public", [True, False])

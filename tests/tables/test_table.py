@@ -40,7 +40,7 @@ def test_a_count_and_a_sum_come_close_to_the_truth() -> None:
     total = table.sum("balance", share="1/2")
     assert count.value == pytest.approx(20_000, rel=0.05)
     assert total.value == pytest.approx(20_000 * 20_001 / 2, rel=0.2)
-    assert table.ledger.left == 0
+    assert table.ledger.remaining == 0
 
 
 def test_the_least_budget_is_derived_from_the_bounds() -> None:
@@ -49,20 +49,20 @@ def test_the_least_budget_is_derived_from_the_bounds() -> None:
 
 def test_filters_add_up_and_keep_the_same_ledger() -> None:
     table = accounts()
-    both = table.where("age >= 40").where("job = 'clerk'")
+    both = table.filter("age >= 40").filter("job = 'clerk'")
     truth = sum(1 for k in range(20_000) if k % 90 >= 40 and k % 2 == 0)
     assert both.count(share="1/2").value == pytest.approx(truth, rel=0.1)
-    assert table.ledger.left == Fraction(1, 2)
+    assert table.ledger.remaining == Fraction(1, 2)
 
 
-def test_the_same_question_again_is_free_and_a_fresh_one_is_not() -> None:
+def test_the_same_question_again_is_free_and_a_redraw_one_is_not() -> None:
     table = accounts()
     first = table.count(share="1/4")
     assert table.count(share="1/4") is first
-    assert table.where("age > 3").count(share="1/4") is not first
-    assert table.ledger.left == Fraction(1, 2)
-    assert table.count(share="1/4", fresh=True) is not first
-    assert table.ledger.left == Fraction(1, 4)
+    assert table.filter("age > 3").count(share="1/4") is not first
+    assert table.ledger.remaining == Fraction(1, 2)
+    assert table.count(share="1/4", redraw=True) is not first
+    assert table.ledger.remaining == Fraction(1, 4)
 
 
 def test_what_would_overspend_is_refused_and_nothing_is_charged() -> None:
@@ -70,7 +70,7 @@ def test_what_would_overspend_is_refused_and_nothing_is_charged() -> None:
     table.count(share="2/3")
     with pytest.raises(BudgetExhausted, match="but 1/3 is left"):
         table.sum("balance", share="1/2")
-    assert table.ledger.left == Fraction(1, 3)
+    assert table.ledger.remaining == Fraction(1, 3)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_what_would_overspend_is_refused_and_nothing_is_charged() -> None:
         (lambda t: t.count(share="1/2", method=prdp.methods.Partition(beta=2)), "between 0 and 1"),
         (lambda t: t.count(share="1/2", method=GRADED_BY_ONE), "neither True nor False"),
         (lambda t: t.count(share="1/2", method=prdp.methods.Framework(split=1)), "split=1 is no part"),
-        (lambda t: t.where("agee > 3"), "age"),
-        (lambda t: t.where("count(*) > 3"), "count"),
-        (lambda t: t.where("age + 1"), "true or false"),
+        (lambda t: t.filter("agee > 3"), "age"),
+        (lambda t: t.filter("count(*) > 3"), "count"),
+        (lambda t: t.filter("age + 1"), "true or false"),
     ],
 )
 def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(ask: Any, says: str) -> None:
     table = accounts()
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
     assert table._reader.kept == {}
 
 
@@ -109,8 +109,8 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"bounds": {"balance": (0, float("inf"))}}, "not a pair of finite numbers"),
         ({"bounds": {"balanse": (0, 1)}}, "Did you mean 'balance'"),
         ({"bounds": {"job": (0, 1)}}, "number column"),
-        ({"grain": {"balance": "0"}}, "more than 0"),
-        ({"grain": {"balance": 1 / 3}}, "is a float of more than 12 decimals"),
+        ({"round_to": {"balance": "0"}}, "more than 0"),
+        ({"round_to": {"balance": 1 / 3}}, "is a float of more than 12 decimals"),
         ({"bounds": {"balance": 5}}, "not a pair of finite numbers"),
         ({"policy": 10}, r"policy='1' for the same for all"),
         ({"policy": "10000 / balance"}, r"'least\(10000 / greatest\(abs\(balance\), 100\), 100\)'"),
@@ -121,17 +121,17 @@ def test_a_table_that_is_wrong_by_public_facts_is_not_opened(options: dict[str, 
         accounts(**options)
 
 
-def test_a_fractional_column_needs_a_grain() -> None:
+def test_a_fractional_column_needs_a_rounding_step() -> None:
     table = accounts(bounds=BOUNDS | {"rate": (0, 1)})
-    with pytest.raises(InvalidRequest, match=r"grain=\{'rate': '0.01'\}"):
+    with pytest.raises(InvalidRequest, match=r"round_to=\{'rate': '0.01'\}"):
         table.sum("rate", share="1/2")
-    cents = accounts(bounds=BOUNDS | {"rate": (0, 1)}, grain={"rate": "0.01"})
+    cents = accounts(bounds=BOUNDS | {"rate": (0, 1)}, round_to={"rate": "0.01"})
     assert cents.sum("rate", share="1").value == pytest.approx(10_000, rel=0.05)
 
 
-def test_bounds_that_hold_too_many_grains_are_refused() -> None:
-    table = accounts(bounds=BOUNDS | {"rate": (0, 10**12)}, grain={"rate": "1e-6"})
-    with pytest.raises(InvalidRequest, match="larger grain"):
+def test_bounds_that_hold_too_many_rounding_steps_are_refused() -> None:
+    table = accounts(bounds=BOUNDS | {"rate": (0, 10**12)}, round_to={"rate": "1e-6"})
+    with pytest.raises(InvalidRequest, match="larger rounding step"):
         table.sum("rate", share="1/2")
 
 
@@ -163,7 +163,7 @@ ODD = {
 @pytest.mark.parametrize("method", ["clip", "partition", "naive"])
 def test_odd_tables_give_ordinary_noisy_answers(values: list[float | None], method: str) -> None:
     source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
-    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, grain={"balance": "1"})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, round_to={"balance": "1"})
     for release in (
         table.count(share="1/4", method=method),
         table.sum("balance", share="1/4", method=method),
@@ -179,7 +179,7 @@ def test_64_bit_limits_are_added_up_exactly() -> None:
         pyarrow.table({"v": values}),
         policy=prdp.Policy.constant("100"),
         bounds={"v": (-(2**63) + 1, 2**63 - 1)},
-        stand_in=True,
+        synthetic=True,
     )
     answers = simulate(table, prdp.sum("v"), method="naive", runs=50, seed=1)
     assert np.median([float(a.exact) for a in answers]) == pytest.approx(2.0**63, rel=0.05)
@@ -198,12 +198,12 @@ def test_a_second_question_on_the_same_columns_reads_no_records() -> None:
 
 
 def test_simulated_answers_are_marked_and_repeat_with_their_seed() -> None:
-    table = accounts(stand_in=True)
+    table = accounts(synthetic=True)
     one = simulate(table, prdp.count(), share="1/10", runs=20, seed=3)
     assert one == simulate(table, prdp.count(), share="1/10", runs=20, seed=3)
     assert one != simulate(table, prdp.count(), share="1/10", runs=20, seed=4)
     assert all(release.simulated for release in one)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 def test_printing_a_table_shows_public_facts_only() -> None:
@@ -224,7 +224,7 @@ def test_a_warning_about_whole_numbers_speaks_of_whole_numbers() -> None:
 def test_a_sum_at_its_bound_is_not_clipped_by_rounding() -> None:
     """A constant policy: the largest value is all that the noise is scaled for."""
     source = {"v": np.full(1000, 10)}
-    table = prdp.open(source, policy=prdp.Policy.constant("1"), bounds={"v": (-10, 10)}, stand_in=True)
+    table = prdp.open(source, policy=prdp.Policy.constant("1"), bounds={"v": (-10, 10)}, synthetic=True)
     for method in ("partition", "naive"):
         answers = simulate(table, prdp.sum("v"), method=method, runs=200, seed=1)
         assert np.median([float(a.exact) for a in answers]) == pytest.approx(10_000, abs=20)
@@ -240,15 +240,15 @@ def test_small_groups_do_not_collapse() -> None:
     """Two tiers of budgets, and ordinary privacy with a fine grain, in tables of a few thousand rows."""
     tiers = {"v": np.ones(5000, int), "eps": np.array([0.1, 10.0] * 2500)}
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
-    table = prdp.open(tiers, policy=policy, stand_in=True)
+    table = prdp.open(tiers, policy=policy, synthetic=True)
     answers = simulate(table, prdp.count(), share="1/2", runs=300, seed=2)
     assert np.median([abs(float(a.exact) - 5000) for a in answers]) < 300
     flat = prdp.open(
         {"v": np.full(200, 10.0)},
         policy=prdp.Policy.constant("1"),
         bounds={"v": (0, 100)},
-        grain={"v": "0.01"},
-        stand_in=True,
+        round_to={"v": "0.01"},
+        synthetic=True,
     )
     sums = simulate(flat, prdp.sum("v"), share="1/2", runs=300, seed=2)
     assert np.median([abs(float(a.exact) - 2000) for a in sums]) < 500
@@ -261,7 +261,7 @@ def test_a_table_s_source_that_is_gone_is_refused_before_any_charge(tmp_path: Pa
     path.unlink()
     with pytest.raises(InvalidRequest, match="cannot be read any more"):
         table.count(share="1/2")
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
 
 
 def test_a_ledger_belongs_to_one_table() -> None:
@@ -275,12 +275,12 @@ def test_a_ledger_belongs_to_one_table() -> None:
     "options",
     [
         {"bounds": (1, 2)},
-        {"grain": "0.01"},
+        {"round_to": "0.01"},
         {"types": {"balance": int}},
         {"ledger": 5},
         {"ledger": prdp.MemoryLedger},
-        {"grain": {"job": "1"}},
-        {"grain": {"balance": "1e-320"}},
+        {"round_to": {"job": "1"}},
+        {"round_to": {"balance": "1e-320"}},
     ],
     ids=str,
 )
@@ -294,11 +294,11 @@ def test_simulation_is_found_where_the_documentation_says() -> None:
     for wrong in ({"query": "count"}, {"runs": 2.0}, {"seed": None}):
         given: dict[str, Any] = {"query": prdp.count(), "runs": 1, "seed": 0} | wrong
         with pytest.raises(InvalidRequest):
-            simulate(accounts(stand_in=True), **given)
+            simulate(accounts(synthetic=True), **given)
 
 
 def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
-    largest = simulate(accounts(stand_in=True), prdp.max("balance"), runs=200, seed=1)
+    largest = simulate(accounts(synthetic=True), prdp.max("balance"), runs=200, seed=1)
     assert np.median([float(a.value) for a in largest]) == pytest.approx(20_000, rel=0.2)
     low, high = largest[0].interval()
     assert low <= largest[0].value
@@ -312,7 +312,7 @@ def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD.keys())
 def test_odd_tables_have_a_maximum_like_any_other(values: list[float | None]) -> None:
     source = pyarrow.table({"balance": pyarrow.array(values, pyarrow.float64())})
-    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, grain={"balance": "1"})
+    table = prdp.open(source, policy=POLICY, bounds=BOUNDS, round_to={"balance": "1"})
     for release in (table.max("balance", share="1/2"), table.min("balance", share="1/2")):
         assert 0 <= release.value <= 10**12
 
@@ -337,7 +337,7 @@ def test_a_failure_after_the_charge_says_nothing_and_the_charge_is_taken_up(
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert table.count(share="1/4").value > 0
-    assert table.ledger.left == Fraction(3, 4)
+    assert table.ledger.remaining == Fraction(3, 4)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_domains_hold_the_same_records_whether_or_not_the_column_tells_the_budge
             policy=prdp.Policy("10000 / v", at_most=100),
             bounds={"v": (low, 10**12)},
             name="t",
-            stand_in=True,
+            synthetic=True,
         )
         for low in (0, 1)
     )
@@ -384,7 +384,7 @@ def test_a_count_counts_records_whatever_was_read_before(first: str, counting: s
         policy=prdp.Policy("e", at_least="1/2", at_most=2),
         bounds={"v": (-(10**6), 10**6)},
         name="t",
-        stand_in=True,
+        synthetic=True,
     )
     simulate(table, prdp.sum("v"), method=first, runs=1, seed=0)
     (count,) = simulate(table, prdp.count(), method=counting, runs=1, seed=0)
@@ -401,7 +401,7 @@ def test_a_count_is_answered_alike_alone_and_beside_a_sum_of_another_column() ->
             policy=prdp.Policy("CASE WHEN age < 18 THEN 0.05 ELSE 5 END"),
             bounds={"age": (0, 120), "v": (0, 10**9)},
             name="t",
-            stand_in=True,
+            synthetic=True,
         )
         (answers,) = simulate(table, list(queries), share="1/2", runs=1, seed=0)
         return dict(answers.releases[0][0].choices)

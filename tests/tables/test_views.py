@@ -17,7 +17,7 @@ ODD_VALUES = ("31", "58", "90", "1.5", "2.5", "3.5")
 
 def table(**given: Any) -> prdp.Table:
     declared: dict[str, Any] = {"policy": "10 / age", "bounds": {"age": (10, 120)}, "name": "people", **given}
-    return prdp.open(PEOPLE, grain={"<b>": 0.5}, **declared)
+    return prdp.open(PEOPLE, round_to={"<b>": 0.5}, **declared)
 
 
 def join() -> prdp.Join:
@@ -48,7 +48,7 @@ def test_columns_types_policy_and_what_is_left_can_be_seen(opened: Any) -> None:
     assert shown.columns == COLUMNS[opened]
     assert set(shown.columns) <= shown.schema.keys()
     assert all(isinstance(p, prdp.Policy) for p in getattr(shown.policy, "values", lambda: [shown.policy])())
-    assert shown.left == 1
+    assert shown.remaining == 1
     assert "all of every budget left" in repr(shown)
     assert all(column in repr(shown) for column in shown.columns)
 
@@ -56,7 +56,7 @@ def test_columns_types_policy_and_what_is_left_can_be_seen(opened: Any) -> None:
 def test_what_is_left_is_what_the_account_says() -> None:
     opened = table()
     opened.count(share=0.1)
-    assert opened.left == opened.group_by("age", keys=[31]).left == Fraction(9, 10)
+    assert opened.remaining == opened.group_by("age", keys=[31]).remaining == Fraction(9, 10)
     assert "9/10 of every budget left" in repr(opened)
     assert "9/10 of every budget left" in opened._repr_html_()
 
@@ -87,8 +87,8 @@ def test_groups_and_plans_have_views_of_their_own() -> None:
     assert "<td>avg</td><td>mean of age</td><td>clip</td><td>1/20</td>" in view
 
 
-def test_a_stand_in_says_that_it_is_one() -> None:
-    shown = table(stand_in=True)
+def test_a_synthetic_table_says_that_it_is_one() -> None:
+    shown = table(synthetic=True)
     assert "nothing is charged" in repr(shown)
     assert "nothing is charged" in shown._repr_html_()
 

@@ -80,8 +80,8 @@ def _row(data: DataSet, anchor: int, sampler: Sampler, draws: Floats, seed: int)
     drawn = [our_releases(data, sampler.policy, draws.size, seed, method) for method in (None, "clip")]
     ours = [np.array([float(release.exact) for release in releases]) - total for releases in drawn]
     figures = [trimmed(100 * np.abs(errors) / total) for errors in (*ours, theirs)]
-    said = (data.name, sampler.name, sampler.promise, anchor, sampler.policy, drawn[0][0].method)
-    return Row(*said, *figures[0], *figures[1], *figures[2], distance)
+    stated = (data.name, sampler.name, sampler.promise, anchor, sampler.policy, drawn[0][0].method)
+    return Row(*stated, *figures[0], *figures[1], *figures[2], distance)
 
 
 def our_releases(
@@ -93,6 +93,6 @@ def our_releases(
         policy=prdp.Policy(policy),
         bounds={"v": (CUT, LARGEST)},
         name=data.name,
-        stand_in=True,
+        synthetic=True,
     )
     return simulate(table, prdp.sum("v"), method=method, runs=runs, seed=seed)

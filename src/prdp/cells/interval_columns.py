@@ -20,7 +20,6 @@ from prdp.expressions.intervals import DAYS, LIMITS, may_be_number, outcome
 from prdp.expressions.nodes import (
     MIRRORED,
     OPPOSITE,
-    Among,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -30,6 +29,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Negate,
@@ -244,7 +244,7 @@ def _truth(condition: Node, boxes: Boxes, number: int) -> tuple[Marks, Marks]:  
             filled = left.filled & right.filled
             true, false = (_can_hold(op, left, right) for op in (condition.op, OPPOSITE[condition.op]))
             return filled & true, filled & false
-        case Among() if all(isinstance(item, Number) for item in condition.items):
+        case InList() if all(isinstance(item, Number) for item in condition.items):
             operand = _values(condition.operand, boxes, number)
             listed = [item.value for item in condition.items if isinstance(item, Number)]
             true = np.logical_or.reduce([(operand.low <= one) & (one <= operand.high) for one in listed])
@@ -290,7 +290,7 @@ def _narrowed(condition: Node, boxes: Boxes, number: int, *, holds: bool) -> tup
         case Compare():
             op = condition.op if holds else OPPOSITE[condition.op]
             return _narrowed_by_comparison(op, condition.left, condition.right, boxes, number)
-        case Among(operand=Column() as column) if holds:
+        case InList(operand=Column() as column) if holds:
             points = [item.value for item in condition.items if isinstance(item, Number)]
             if points:
                 inside = Intervals.all(Interval(min(points), max(points)), number)

@@ -31,7 +31,7 @@ def least_budgets(
 ) -> Least:
     """Return the least budgets, in quanta, by what records within the bounds contribute.
 
-    ``rounded`` says whether a value may be half a grain away from what is added up.
+    ``rounded`` says whether a value may be half a rounding step away from what is added up.
 
     >>> policy, ends = Policy("v / 4", at_least="1/4", at_most=2), {"v": (Fraction(1), Fraction(8))}
     >>> found = least_budgets(policy, policy.levels, ends, Measure("v", Fraction(1), 1, 8, per_octave=1),
@@ -45,11 +45,13 @@ def least_budgets(
 @lru_cache(maxsize=64)
 def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure, rounded: bool) -> Least:
     ranges = ranges_of(dict(bounds))
-    half = float(measure.grain) / 2 if rounded else 0.0
+    half = float(measure.round_to) / 2 if rounded else 0.0
     cells = [cell for cell in magnitudes(measure.low, measure.high, measure.per_octave) if cell[0]]
     boxes = {name: Intervals.all(ends, len(cells)) for name, ends in ranges.items() if name in policy.columns}
     if measure.expression is None:
-        edges = [(float(first * measure.grain), float(last * measure.grain)) for _, first, last in cells]
+        edges = [
+            (float(first * measure.round_to), float(last * measure.round_to)) for _, first, last in cells
+        ]
         boxes[measure.column] = Intervals.of([Interval(low - half, high + half) for low, high in edges])
     budgets = bound_each(policy.expression, boxes, len(cells))
     low = np.maximum(budgets.low, levels.least)

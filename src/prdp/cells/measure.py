@@ -1,4 +1,4 @@
-"""A measured column: whole steps of a grain between public bounds."""
+"""A measured column: whole steps of a rounding step between public bounds."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from prdp.grids import PER_OCTAVE
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column to add up, or what is computed from columns, in whole grains between public bounds.
+    """A column to add up, or what is computed from columns, in whole rounding steps between public bounds.
 
     >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
-    >>> cents.high * cents.grain
+    >>> cents.high * cents.round_to
     Fraction(5, 1)
 
     Attributes:
         column: Its name; of what is computed, the canonical text.
-        grain: What one step of the lattice is worth.
-        low: The least value, in grains; smaller ones are moved to it.
-        high: The greatest value, in grains; larger ones are moved to it.
+        round_to: What one step of the lattice is worth.
+        low: The least value, in rounding steps; smaller ones are moved to it.
+        high: The greatest value, in rounding steps; larger ones are moved to it.
         per_octave: How many magnitude cells there are in a doubling.
         squares: Whether squares are added up too.
         expression: What is computed; None for a column of the table.
     """
 
     column: str
-    grain: Fraction
+    round_to: Fraction
     low: int
     high: int
     per_octave: int = PER_OCTAVE
@@ -37,7 +37,7 @@ class Measure:
 
     @property
     def smallest(self) -> int:
-        """The least absolute value above zero that the bounds allow, in grains.
+        """The least absolute value above zero that the bounds allow, in rounding steps.
 
         >>> [Measure("v", Fraction(1), *ends).smallest for ends in ((3, 9), (0, 9), (-9, -3))]
         [3, 1, 3]
@@ -48,7 +48,7 @@ class Measure:
 
     @property
     def largest(self) -> int:
-        """The greatest absolute value that the bounds allow, in grains, and at least 1.
+        """The greatest absolute value that the bounds allow, in rounding steps, and at least 1.
 
         >>> [Measure("v", Fraction(1), *ends).largest for ends in ((3, 9), (-12, 9), (0, 0))]
         [9, 12, 1]

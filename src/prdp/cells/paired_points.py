@@ -21,7 +21,7 @@ from prdp.expressions.intervals import Interval
 from prdp.levels import Levels
 from prdp.policy import Policy
 
-_MOST_CELLS = 4096
+_MAX_CELLS = 4096
 """Beyond so many magnitudes it would take longer than it is worth."""
 
 
@@ -30,7 +30,7 @@ class RecordKind:
     """The records of one magnitude, as far as policy and bounds tell them.
 
     Attributes:
-        low: The least value, in grains.
+        low: The least value, in rounding steps.
         high: The greatest one.
         least: The least budget that a cell of theirs can have, in quanta.
         most: The greatest one.
@@ -42,7 +42,7 @@ class RecordKind:
     most: int
 
     def square(self, center: Fraction) -> Fraction:
-        """Return the largest squared distance from a center, in squared grains."""
+        """Return the largest squared distance from a center, in squared rounding steps."""
         return max(abs(self.low - center), abs(self.high - center)) ** 2
 
 
@@ -78,7 +78,7 @@ class PairedPoints:
         """Return the point of a count at which whoever counts in full in the sum does so too.
 
         Args:
-            point: That of the sum, in grains for each unit of budget.
+            point: That of the sum, in rounding steps for each unit of budget.
         """
         sure, perhaps = self._whole(point)
         known = self.kinds[sure - 1].least if sure else self.kinds[0].most
@@ -117,18 +117,18 @@ class PairedPoints:
 def _found(policy: Policy, levels: Levels, measure: Measure) -> PairedPoints | None:
     codes: list[int] = []
     pieces: list[Interval] = []
-    grain = float(measure.grain)
+    round_to = float(measure.round_to)
     for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
         near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
         codes.append(code)
-        pieces.append(Interval(near * grain, far * grain))
+        pieces.append(Interval(near * round_to, far * round_to))
     found = quanta_within(policy, levels, measure.column, pieces)
     kinds: list[RecordKind] = []
     for code, quanta in zip(codes, found, strict=True):
         if quanta is not None:
             key = magnitude_key(0, code, measure.largest, measure.per_octave)
             kinds.append(RecordKind(key.low, key.high, *quanta))
-    if len(kinds) > _MOST_CELLS:
+    if len(kinds) > _MAX_CELLS:
         return None
     falls = all(above.least <= below.least and above.most <= below.most for below, above in pairwise(kinds))
     return PairedPoints(tuple(kinds), levels.quantum) if kinds and falls else None

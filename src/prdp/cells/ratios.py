@@ -31,8 +31,8 @@ _STEP = 2 ** (1 / PER_OCTAVE)
 _CELL = _STEP**2  # budgets this close lie on one level or on two neighbours: halving tells no more
 _SHORT = 2**0.5  # half an octave, the distance of two clipping points: a finer piece would prune none
 _GENERATIONS = 4  # halved before anybody looks whether they must be: one evaluation for all of them
-_MOST_HALVINGS = 4096
-_MOST_NODES = 40_000
+_MAX_HALVINGS = 4096
+_MAX_NODES = 40_000
 _LARGEST_POLICY = 150
 """Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
 _WIDENED = Fraction(_STEP) * Fraction(2**28 + 1, 2**28)
@@ -148,7 +148,7 @@ def _constants(node: Node) -> set[float] | None:
 
 def _computed(reading: _Public, measure: Measure) -> Pieces:
     """Return the pieces of a computed column: any value between its ends, with any budget."""
-    ends = Interval(float(measure.low * measure.grain), float(measure.high * measure.grain))
+    ends = Interval(float(measure.low * measure.round_to), float(measure.high * measure.round_to))
     values = Intervals.of(_signed(ends))
     boxes = _boxes(reading, ranges_of(reading.bounds), values.low.size)
     return _taking_part(values, _budgets(reading, boxes, values.low.size))
@@ -164,7 +164,7 @@ def _pieces(reading: _Public, column: str) -> Pieces:
     if ranges[column].infinite or size > _LARGEST_POLICY:
         return _NONE
     found: list[Pieces] = []
-    looks = min(_MOST_HALVINGS, _MOST_NODES // size)
+    looks = min(_MAX_HALVINGS, _MAX_NODES // size)
     todo = Intervals.of(_signed(ranges[column]))
     while todo.low.size:
         generations = [todo]
@@ -281,11 +281,11 @@ def _have_short(budgets: Intervals, starts: Intervals) -> Marks:
 
 
 def _are_short(pieces: Intervals, measure: Measure | None) -> Marks:
-    """Say whether values hardly differ or are below a grain; all do where nothing is added up."""
+    """Say whether values hardly differ or are below a rounding step; all do where nothing is added up."""
     low, high = abs(pieces.low), abs(pieces.high)
     if measure is None:
         return np.ones(low.size, dtype=bool)
-    return np.maximum(low, high) <= np.maximum(np.minimum(low, high) * _SHORT, float(measure.grain))
+    return np.maximum(low, high) <= np.maximum(np.minimum(low, high) * _SHORT, float(measure.round_to))
 
 
 def _quanta(levels: Levels, budgets: Intervals) -> list[tuple[int, int]]:
@@ -300,7 +300,7 @@ def _sizes(measure: Measure | None, pieces: Intervals) -> list[tuple[int, int]]:
     """Return between which ends, in steps, the upper end of a cell with such values lies."""
     if measure is None:
         return [(1, 1)] * pieces.low.size
-    up, down = measure.grain.denominator, measure.grain.numerator
+    up, down = measure.round_to.denominator, measure.round_to.numerator
     smallest, largest = measure.smallest, measure.largest
     found = []
     for low, high in zip(abs(pieces.low).tolist(), abs(pieces.high).tolist(), strict=True):

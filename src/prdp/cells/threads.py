@@ -10,7 +10,7 @@ from typing import TypeVar
 AT_ONCE = 1 << 18
 """So many rows are worked on together: what is held beside them does not grow with their number."""
 
-_MOST_THREADS = 4
+_MAX_THREADS = 4
 
 _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")
@@ -23,7 +23,7 @@ def side_by_side(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> lis
     [3, 4]
     """
     listed = list(parts)
-    threads = min(len(listed), _MOST_THREADS, os.cpu_count() or 1)
+    threads = min(len(listed), _MAX_THREADS, os.cpu_count() or 1)
     if threads < 2:
         return list(map(work, listed))
     with ThreadPoolExecutor(threads) as pool:

@@ -1,7 +1,7 @@
 """Privacy units as cells: all rows of a unit as one record, as an engine finds them.
 
-An owner's budget is the least over all its rows, and what its rows contribute is folded into one contribution
-before anything else happens. In full: proofs/owners.md.
+A unit's budget is the least over all its rows, and what its rows contribute is folded into one contribution
+before anything else happens. In full: proofs/privacy_units.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Fold = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most that an owner of each level may count, over all groups together.
+    """The most that a unit of each level may count, over all groups together.
 
     Attributes:
         by_level: The caps, in steps of the finer lattice.
@@ -30,10 +30,10 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A second look at owners that is wanted: how far each may count, and what of its rows counts.
+    """A second look at units that is wanted: how far each may count, and what of its rows counts.
 
     Attributes:
-        caps: How far owners may count.
+        caps: How far units may count.
         count_rows: Whether rows are added up instead of values.
         place: Of reads that are made together, which one it is about.
     """
@@ -43,17 +43,17 @@ class Look:
     place: int = 0
 
 
-def _not_said(_: Caps) -> None:
+def _ignore(_: Caps) -> None:
     """Take no notice of what will be wanted."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerGroups:
-    """Owners whose rows may lie in several groups: what each adds to all of them, and a second look.
+class UnitGroups:
+    """Units whose rows may lie in several groups: what each adds to all of them, and a second look.
 
     Attributes:
-        summary: The cells of the owners by their absolute contributions to all groups, added up.
-        clipped: From caps to each group's total, every owner's contributions scaled down to its cap together.
+        summary: The cells of the units by their absolute contributions to all groups, added up.
+        clipped: From caps to each group's total, every unit's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
         groups: How many groups there are; 0 where nobody says.
         wanted: Is told of caps that ``clipped`` will be asked for, so that several looks become one.
@@ -63,26 +63,26 @@ class OwnerGroups:
     clipped: Callable[[Caps], tuple[int, ...]] = field(repr=False)
     bits: int = 0
     groups: int = 0
-    wanted: Callable[[Caps], None] = field(default=_not_said, repr=False)
+    wanted: Callable[[Caps], None] = field(default=_ignore, repr=False)
 
-    def refined(self, bits: int) -> OwnerGroups:
+    def refined(self, bits: int) -> UnitGroups:
         """Return the same on a lattice 2^bits times as fine."""
         return replace(self, summary=self.summary.refined(bits), bits=self.bits + bits)
 
     def unclipped(self) -> tuple[int, ...]:
-        """Return each group's total when no owner is clipped but those beyond the public bounds."""
+        """Return each group's total when no unit is clipped but those beyond the public bounds."""
         levels = self.summary.levels
         return self.clipped(Caps((self.summary.largest,) * (levels.top + 1), self.bits))
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerCells:
-    """The cells of owners: by what each contributes, and by its number of rows.
+class UnitCells:
+    """The cells of units: by what each contributes, and by its number of rows.
 
     Attributes:
-        totals: What owners contribute.
+        totals: What units contribute.
         rows: How many rows with a value they contribute; for a count of rows, the same.
     """
 
-    totals: Summary | OwnerGroups
-    rows: Summary | OwnerGroups
+    totals: Summary | UnitGroups
+    rows: Summary | UnitGroups

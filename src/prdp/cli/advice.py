@@ -12,14 +12,14 @@ from prdp.errors import InvalidRequest, PrdpError
 from prdp.projects.toml_writer import bare_or_quoted
 
 _ARGUMENT = re.compile(
-    r"\b(?P<name>bounds|grain|types|keys|shares?|at_most|at_least|protect|between|tables)="
+    r"\b(?P<name>bounds|rounding step|types|keys|shares?|at_most|at_least|protect|between|tables)="
     r"(?P<value>\{[^{}]*\}|\([^()]*\)|'[^']*'|[\d./e-]*\d)"
     r"(?: in prdp\.open(?:_join)?\b| in Python, \[tables\.NAME\.keys\] in prdp\.toml)?"
 )
 _PAIR = re.compile(r"'(?P<column>[^']*)': (?P<value>\([^()]*\)|\[[^\]]*\]|'[^']*'|[^,{}]+)")
 _OPTIONS = {
-    "bounds": "--bounds", "grain": "--grain", "types": "--type", "keys": "--keys", "share": "--share",
-    "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "protect": "--owner",
+    "bounds": "--bounds", "round_to": "--round-to", "types": "--type", "keys": "--keys", "share": "--share",
+    "shares": "--shares", "at_most": "--at-most", "at_least": "--at-least", "privacy_unit": "--privacy-unit",
 }  # fmt: skip
 _ALL_SPENT = "Nothing is left to spend."
 _BUT_FREE = "Nothing is left to spend. What was answered is free to ask again, and prdp ledger shows it."
@@ -57,11 +57,11 @@ def at_the_command_line(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given)
         except PrdpError as error:
-            said = str(error)
-            told = in_options(said) if given.get("table") or given.get("source") else in_toml(said)
-            if told == said:
+            message = str(error)
+            advised = in_options(message) if given.get("table") or given.get("source") else in_toml(message)
+            if advised == message:
                 raise
-            raise InvalidRequest(told) from None
+            raise InvalidRequest(advised) from None
 
     return run
 
@@ -70,12 +70,12 @@ def _respelled(message: str, *, options: bool) -> str:
     """Return a message with its advice respelled; a statement that is set in stays as it was asked."""
     lines = message.replace(_ALL_SPENT, _BUT_FREE).split("\n")
     return "\n".join(
-        line if line.startswith(" ") else _ARGUMENT.sub(lambda found: _said(found, options=options), line)
+        line if line.startswith(" ") else _ARGUMENT.sub(lambda found: _advised(found, options=options), line)
         for line in lines
     )
 
 
-def _said(found: re.Match[str], *, options: bool) -> str:
+def _advised(found: re.Match[str], *, options: bool) -> str:
     name, value = found["name"], found["value"].replace("10**", "1e")
     if name == "between":
         return f"such as x = {{ between = {_toml(value)} }} in [tables.NAME.keys] of prdp.toml"
@@ -89,8 +89,10 @@ def _said(found: re.Match[str], *, options: bool) -> str:
     more = ", ..." if value.endswith("...}") else ""
     if name == "keys":
         return f"{listed} in [tables.NAME.keys] of prdp.toml"
-    key = "owner" if name == "protect" else name
-    written = f"{{ {listed}{more} }}" if pairs else value.strip("'") if name != "protect" else _toml(value)
+    key = "privacy_unit" if name == "privacy_unit" else name
+    written = (
+        f"{{ {listed}{more} }}" if pairs else value.strip("'") if name != "privacy_unit" else _toml(value)
+    )
     return f"{key} = {written} in prdp.toml"
 
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "init": "Write prdp.toml: a table, its policy, bounds and public keys.",
     "check": "Say whether all of prdp.toml is in order; reads no record.",
     "ask": "Answer a SQL question with differential privacy.",
-    "preview": "Show how large a question's error would be, on stand-in data.",
+    "preview": "Show how large a question's error would be, on synthetic table data.",
     "compare": "Ask the same questions under several policies, side by side.",
     "ledger": "Show what is spent, by whom, when and on what.",
     "engine": "Say who can read records here, and check how it reads them.",

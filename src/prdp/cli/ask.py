@@ -46,12 +46,12 @@ def readable(text: str, width: int | None = None, *, whole: bool) -> str:
     width = Console().width if width is None else width
     lines, cut = [], False
     for line in text.splitlines():
-        said = _STATEMENT.fullmatch(line)
-        fits = said is None or (said[2].startswith("{") if whole else len(line) <= width)
-        if said is None or fits:
+        assigned = _STATEMENT.fullmatch(line)
+        fits = assigned is None or (assigned[2].startswith("{") if whole else len(line) <= width)
+        if assigned is None or fits:
             lines.append(line)
         elif whole:
-            lines += [said[1].rstrip(), *(f"{_INDENT}{part}" for part in _written_out(said[2]))]
+            lines += [assigned[1].rstrip(), *(f"{_INDENT}{part}" for part in _written_out(assigned[2]))]
         else:
             lines.append(line[: width - len(_MORE)].rstrip() + _MORE)
             cut = True
@@ -198,7 +198,7 @@ _PLOT = typer.Option(
 _WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
 _DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
 _STATEMENTS = typer.Option("--statements", help="With --dry-run, write out what would be read, whole.")
-_FRESH = typer.Option("--fresh", help="Answer anew, and pay, though the ledger has an answer.")
+_REDRAW = typer.Option("--redraw", help="Answer anew, and pay, though the ledger has an answer.")
 _FORMAT = typer.Option(
     "--format",
     help="How to print the answers; by default a table, or what the ending of --output says.",
@@ -221,16 +221,16 @@ def ask(
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
     bounds: Annotated[list[str] | None, given.BOUNDS] = None,
-    grain: Annotated[list[str] | None, given.GRAIN] = None,
+    round_to: Annotated[list[str] | None, given.ROUND_TO] = None,
     types: Annotated[list[str] | None, given.TYPES] = None,
     keys: Annotated[list[str] | None, given.KEYS] = None,
-    owner: Annotated[str | None, given.OWNER] = None,
+    privacy_unit: Annotated[str | None, given.PRIVACY_UNIT] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     file: Annotated[Path | None, given.PROJECT] = None,
     who: Annotated[str | None, _WHO] = None,
     dry_run: Annotated[bool, _DRY_RUN] = False,
     statements: Annotated[bool, _STATEMENTS] = False,
-    fresh: Annotated[bool, _FRESH] = False,
+    redraw: Annotated[bool, _REDRAW] = False,
     form: Annotated[Format | None, _FORMAT] = None,
     as_json: Annotated[bool, _JSON] = False,
     output: Annotated[Path | None, _OUTPUT] = None,
@@ -243,8 +243,8 @@ def ask(
     """
     statement, form = read_statement_from(statement), Format.JSON if as_json else form
     limits = {"at_most": at_most, "at_least": at_least}
-    columns = {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    rest = {"database": database, "table_name": table_name, "owner": owner, "ledger": ledger}
+    columns = {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}
+    rest = {"database": database, "table_name": table_name, "privacy_unit": privacy_unit, "ledger": ledger}
     opened = given.opened(file, table, policy, who, {**limits, **columns, **rest})
     parts = given.shares_of(shares or ())
     if dry_run:
@@ -257,12 +257,12 @@ def ask(
     name = named_in(statement, opened)
     begun = opened.is_begun(name)
     with reading("reading the records"):
-        answers = opened.sql(statement, share=share, shares=parts, fresh=fresh)
+        answers = opened.sql(statement, share=share, shares=parts, redraw=redraw)
     if not begun and opened.is_begun(name):
         _announce(opened.ledger_of(name))
     show_answers(answers, form, output)
     if plot is not None:
-        _draw(answers, plot, aside=output is None and form in (Format.JSON, Format.CSV))
+        _draw(answers, plot, to_stderr=output is None and form in (Format.JSON, Format.CSV))
 
 
 def read_statement_from(given: str) -> str:
@@ -275,16 +275,18 @@ def _announce(place: Path | str) -> None:
     shown: Path | str = shown_place(place)
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
         shown = place.relative_to(Path.cwd())
-    complain(f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, grains and types.")
+    complain(
+        f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, rounding steps and types."
+    )
 
 
-def _draw(answers: SqlAnswers, where: str, *, aside: bool) -> None:
+def _draw(answers: SqlAnswers, where: str, *, to_stderr: bool) -> None:
     """Draw the numbers of answers, in the terminal or into a file.
 
     Args:
         answers: What to draw.
         where: The file, or the terminal.
-        aside: Whether a picture goes to standard error, since a program reads the standard output.
+        to_stderr: Whether a picture goes to standard error, since a program reads the standard output.
     """
     if answers.released is None or not len(answers):
         raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
@@ -297,7 +299,7 @@ def _draw(answers: SqlAnswers, where: str, *, aside: bool) -> None:
             keys = [[cell for cell in row if not hasattr(cell, "interval")] for row in answers.rows]
             drawn = histogram if is_histogram(keys, cells) else bars
             picture = drawn(_labels(keys), cells, min(Console().width, 100))
-            write("\n".join(["", name, *picture]), aside=aside)
+            write("\n".join(["", name, *picture]), to_stderr=to_stderr)
 
 
 def _labels(keys: list[list[Any]]) -> list[str]:

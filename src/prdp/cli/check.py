@@ -16,7 +16,7 @@ from prdp.cli.formats import key_in_words
 from prdp.cli.messages import plain, write
 from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
-from prdp.declare.computed import grain_of
+from prdp.declare.computed import rounding_of
 from prdp.declare.key_search import PRIVATE
 from prdp.engines.sources.csv import parted_otherwise
 from prdp.errors import PrdpError, shown_part
@@ -56,20 +56,20 @@ def check(
         return
     opened = project(file)
     write(f"{opened.file.path}")
-    wrong = [name for name in opened if not _told(opened, name, like)]
+    wrong = [name for name in opened if not _report(opened, name, like)]
     if wrong:
         raise typer.Exit(2)
 
 
-def _told(opened: Project, name: str, like: str | None) -> bool:
+def _report(opened: Project, name: str, like: str | None) -> bool:
     """Print what is found about one table, and say whether all of it is in order."""
     lines = grid(("", "", ""), left=(0, 1, 2), wraps=(2,))
     fine = True
 
-    def note(what: str, said: str, mark: str = OK) -> None:
+    def note(what: str, text: str, mark: str = OK) -> None:
         nonlocal fine
         fine = fine and mark != WRONG
-        lines.add_row(mark, what, plain(said) if "\n" not in said else said)
+        lines.add_row(mark, what, plain(text) if "\n" not in text else text)
 
     try:
         facts = opened.facts(name)
@@ -77,32 +77,36 @@ def _told(opened: Project, name: str, like: str | None) -> bool:
         note("table", in_toml(str(error)), WRONG)
         show("", plain(name), lines)
         return False
-    for what, said, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
-        note(what, said, mark)
+    for what, text, mark in (*_facts(facts), *_without_budget(facts), *_keys(opened, name, facts)):
+        note(what, text, mark)
     try:
         note("account", _account(opened, name))
     except PrdpError as error:
         note("account", str(error), WRONG)
     if like is not None:
         for what, count in sample_counts(opened, name, like):
-            note("in the stand-in", f"{count:,} {what}", LOOK if what == LEFT_OUT and count else OK)
+            note("in the synthetic table", f"{count:,} {what}", LOOK if what == LEFT_OUT and count else OK)
     show("", plain(name), lines)
     return fine
 
 
 def _facts(facts: Facts) -> Iterator[Line]:
-    """Yield what is found of columns, of the policy and of grains."""
+    """Yield what is found of columns, of the policy and of rounding steps."""
     policy = facts.policy
     ends = (number(policy.levels.at_least, 6), number(policy.levels.at_most, 6))
     yield "columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items()), OK
     if parted := parted_otherwise(list(facts.schema)):
         yield "columns", parted, LOOK
     yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
-    if said := warned(policy):
-        yield "policy", said, LOOK
+    if text := warned(policy):
+        yield "policy", text, LOOK
     for column in facts.bounds:
-        if column in facts.schema and grain_of(column, facts.schema, facts.grain) is None:
-            yield f"grain of {column}", "none: before SUM and AVG, write round(x, 2) in SQL or grain here", OK
+        if column in facts.schema and rounding_of(column, facts.schema, facts.round_to) is None:
+            yield (
+                f"rounding step of {column}",
+                "none: before SUM and AVG, write round(x, 2) in SQL or round_to = here",
+                OK,
+            )
 
 
 def _keys(opened: Project, name: str, facts: Facts) -> Iterator[Line]:
@@ -141,8 +145,8 @@ def _searched(facts: Facts, column: str, keys: object) -> str:
 
 def _without_budget(facts: Facts) -> Iterator[Line]:
     """Yield which records a policy gives no budget."""
-    joined = facts.owners is not None and facts.owners.join is not None
-    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, owners=facts.owners)
+    joined = facts.unit is not None and facts.unit.join is not None
+    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, unit=facts.unit)
     if left_out:
         yield "policy", "; ".join(filter(None, (left_out, remedy(facts.policy)))), LOOK
 
@@ -153,4 +157,4 @@ def _account(opened: Project, name: str) -> str:
     shown = place.name if isinstance(place, Path) else shown_place(place)
     if not opened.is_begun(name):
         return f"{shown} will be begun by the first question"
-    return f"{shown}: {shown_part(opened[name].ledger.left)} of every budget is left"
+    return f"{shown}: {shown_part(opened[name].ledger.remaining)} of every budget is left"

@@ -104,7 +104,7 @@ _AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDG
 _VALUES = _option("The public categories, parted by commas, or the edges of bins.", "VALUE,...")
 _BETA = _option("The chance of taking noise for clients; 1/10 by default.", "CHANCE")
 _SHARE = _option("The part of every budget to use; 1 by default.", "SHARE")
-_GRAIN = _option("What values are rounded to; 1 by default.", "NUMBER")
+_ROUND_TO = _option("What values are rounded to; 1 by default.", "NUMBER")
 _WITHIN = _option("Close a round so long after it opened, such as 24h or 7d.", "TIME")
 _TICKETS_TO = _option("The new file to write the tickets to, one a line.", "FILE")
 
@@ -121,7 +121,7 @@ def init(
     bounds: Annotated[list[str] | None, _BOUNDS] = None,
     at_most: Annotated[str | None, _option("The largest budget.", "BUDGET")] = None,
     at_least: Annotated[str | None, _AT_LEAST] = None,
-    grain: Annotated[str, _GRAIN] = "1",
+    round_to: Annotated[str, _ROUND_TO] = "1",
     values: Annotated[str | None, _VALUES] = None,
     share: Annotated[str, _SHARE] = "1",
     beta: Annotated[str, _BETA] = "1/10",
@@ -140,7 +140,7 @@ def init(
     address = from_environment(store)
     made = plan_of(
         name, expression, bounds or [], (at_least, at_most), ask=ask, column=column, method=method,
-        grain=grain, values=values, share=share, beta=beta, reports=reports, within=within,
+        round_to=round_to, values=values, share=share, beta=beta, reports=reports, within=within,
     )  # fmt: skip
     if tickets and tickets_to is None and not as_json:
         raise InvalidRequest("tickets are shown once: say where to with --tickets-to FILE, or add --json.")

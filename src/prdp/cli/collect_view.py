@@ -182,14 +182,14 @@ def following() -> Iterator[Callable[[Desk], None]]:
             while not done.wait(0.5):
                 study = desk.snapshot.study
                 last = study.last
-                told = (
+                progress_text = (
                     "done"
                     if study.result
                     else "closed"
                     if last.closed
                     else _bar(last.reports, desk.snapshot.plan.closing.reports)
                 )
-                status.update(f"round {last.number}: {told}".replace("[", "\\["))
+                status.update(f"round {last.number}: {progress_text}".replace("[", "\\["))
 
         def begin(desk: Desk) -> None:
             threading.Thread(target=follow, args=(desk,), daemon=True).start()

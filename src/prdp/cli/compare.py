@@ -1,4 +1,4 @@
-"""``prdp compare``: the same questions under several policies, side by side, on stand-in data."""
+"""``prdp compare``: the same questions under several policies, side by side, on synthetic table data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
-from prdp.cli.preview import LIKE, RUNS, percent, stand_in, without_records
+from prdp.cli.preview import LIKE, RUNS, percent, synthetic, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
@@ -26,8 +26,8 @@ _POLICIES = typer.Option(
     show_default=False,
 )
 Found = tuple[str, str, Errors]
-StandIns = dict[str, tuple[Project, Any]]
-"""For each table that is asked, its stand-in and the project to ask it with."""
+SyntheticTables = dict[str, tuple[Project, Any]]
+"""For each table that is asked, its synthetic table and the project to ask it with."""
 
 
 @at_the_command_line
@@ -48,30 +48,30 @@ def compare(
 
     Reads no private record and charges nothing.
     """
-    opened, said = project(file), read(policies)
-    listed = said.content.get("questions", [])
+    opened, policies_file = project(file), read(policies)
+    listed = policies_file.content.get("questions", [])
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise said.wrong(("questions",), "is a list of SQL texts.")
+        raise policies_file.wrong(("questions",), "is a list of SQL texts.")
     asked = [*listed, *(statements or [])]
     if not asked:
         raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')
-    tried = policies_of(said)
+    tried = policies_of(policies_file)
     names = dict.fromkeys(named_in(text, opened) for text in asked)
-    stand_ins = {name: stand_in(opened, name, like) for name in names}
-    found = _found(opened, said, tried, asked, stand_ins, share=share, runs=runs)
+    synthetics = {name: synthetic(opened, name, like) for name in names}
+    found = _found(opened, policies_file, tried, asked, synthetics, share=share, runs=runs)
     if as_json:
         show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
                     "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
     else:
-        _show(found, share, runs, _left_out(tried, stand_ins))
+        _show(found, share, runs, _left_out(tried, synthetics))
 
 
 def _found(
     opened: Project,
-    said: ProjectText,
+    policies_file: ProjectText,
     policies: dict[str, dict[str, Any]],
     asked: list[str],
-    stand_ins: StandIns,
+    synthetics: SyntheticTables,
     *,
     share: str,
     runs: int,
@@ -81,23 +81,23 @@ def _found(
     with counting("simulating answers", len(policies) * len(asked)) as progress:
         for text in asked:
             name = named_in(text, opened)
-            asking, records = stand_ins[name]
+            asking, records = synthetics[name]
             for policy, declared in policies.items():
-                other = asking.with_policy(name, declared, (said, ("policies", policy)))
+                other = asking.with_policy(name, declared, (policies_file, ("policies", policy)))
                 lines = preview(other, name, text, records, share=part, runs=runs)
                 found += [(policy, text, line) for line in lines]
                 progress(len({(one, asked) for one, asked, _ in found}))
     return found
 
 
-def _left_out(policies: dict[str, dict[str, Any]], stand_ins: StandIns) -> list[str]:
-    """Return, for each policy that leaves records out, how many of the stand-in's."""
-    said = [
+def _left_out(policies: dict[str, dict[str, Any]], synthetics: SyntheticTables) -> list[str]:
+    """Return, for each policy that leaves records out, how many of the synthetic table's."""
+    policies_file = [
         (policy, left_out_of(asking.with_policy(name, declared), name, records))
-        for name, (asking, records) in stand_ins.items()
+        for name, (asking, records) in synthetics.items()
         for policy, declared in policies.items()
     ]
-    return [f"{plain(policy)}: {left_out}" for policy, left_out in said if left_out]
+    return [f"{plain(policy)}: {left_out}" for policy, left_out in policies_file if left_out]
 
 
 def _show(found: list[Found], share: str, runs: int, left_out: list[str]) -> None:

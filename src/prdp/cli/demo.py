@@ -53,7 +53,7 @@ class DrawnDomain:
 
 
 def drawn_domains(table: prdp.Table, share: Fraction) -> list[DrawnDomain]:
-    """Draw Algorithm 1's noisy counts, and count the records themselves: of a stand-in alone."""
+    """Draw Algorithm 1's noisy counts, and count the records themselves: of a synthetic table alone."""
     levels = table.levels
     (summary,) = reader_of(table).read_anew(CellRead(table.policy, levels, table.bounds, None, None))
     mechanism = PaperPartition(count_influences(levels))
@@ -147,7 +147,7 @@ def _bar(domain: DrawnDomain, longest: int) -> str:
 
 POLICY = "10000 / balance"
 _AT_MOST = 100
-_MOST = 10**12
+_MAX = 10**12
 _SEED = 2026
 _SHARE = Fraction(1, 10)
 
@@ -170,7 +170,7 @@ class DemoLine:
     @property
     def noise(self) -> float:
         """How far the noise alone strays, 95 times in 100."""
-        low, high = self.release.interval(reach=1)
+        low, high = self.release.interval(tail_factor=1)
         return (high - low) / 2
 
     def as_dict(self) -> dict[str, object]:
@@ -195,8 +195,8 @@ class Story:
         lines: The questions; the first one is the count by the default method, the last one by naive.
         domains: What the paper's Algorithm 1 did for the count, in a draw of its own.
         again: The answer to the first question when it was asked once more.
-        left_before: What was left of every budget before that.
-        left: What was left after it.
+        remaining_before: What was left of every budget before that.
+        remaining: What was left after it.
     """
 
     rows: int
@@ -204,8 +204,8 @@ class Story:
     lines: list[DemoLine]
     domains: list[DrawnDomain]
     again: Release
-    left_before: Fraction
-    left: Fraction
+    remaining_before: Fraction
+    remaining: Fraction
 
 
 def demo(
@@ -216,7 +216,7 @@ def demo(
 ) -> None:
     """Ask a made-up bank for private counts and sums, and compare them with the truth."""
     with tempfile.TemporaryDirectory(prefix="prdp-demo-") as folder:
-        story = _told(rows, Path(folder) / "demo.ledger")
+        story = _run_story(rows, Path(folder) / "demo.ledger")
     if as_json:
         show_json(_as_dict(story))
     else:
@@ -226,21 +226,21 @@ def demo(
 def made_up_accounts(rows: int) -> Accounts:
     """Return accounts with log-normal balances and ages; the same ones every time."""
     random = np.random.default_rng(_SEED)
-    balance = np.minimum(random.lognormal(mean=9, sigma=1, size=rows), _MOST).astype(np.int64)
+    balance = np.minimum(random.lognormal(mean=9, sigma=1, size=rows), _MAX).astype(np.int64)
     return {"balance": balance, "age": random.integers(18, 95, size=rows)}
 
 
-def _told(rows: int, ledger: Path) -> Story:
+def _run_story(rows: int, ledger: Path) -> Story:
     with waiting(f"making up {rows:,} accounts"):
         accounts = made_up_accounts(rows)
-    policy, bounds = prdp.Policy(POLICY, at_most=_AT_MOST), {"balance": (0, _MOST)}
-    stand_in = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", stand_in=True)
+    policy, bounds = prdp.Policy(POLICY, at_most=_AT_MOST), {"balance": (0, _MAX)}
+    synthetic = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", synthetic=True)
     table = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", ledger=ledger, must_exist=False)
     with waiting("asking six questions"):
         lines = _lines(table, accounts)
-    left_before = table.ledger.left
+    remaining_before = table.ledger.remaining
     with waiting("drawing the paper's Figure 1"):
-        domains = drawn_domains(stand_in, _SHARE)
+        domains = drawn_domains(synthetic, _SHARE)
     reopened = prdp.open(accounts, policy=policy, bounds=bounds, name="demo", ledger=ledger, must_exist=True)
     return Story(
         rows=rows,
@@ -248,8 +248,8 @@ def _told(rows: int, ledger: Path) -> Story:
         lines=lines,
         domains=domains,
         again=reopened.count(share=_SHARE),
-        left_before=left_before,
-        left=reopened.ledger.left,
+        remaining_before=remaining_before,
+        remaining=reopened.ledger.remaining,
     )
 
 
@@ -257,7 +257,7 @@ def _lines(table: prdp.Table, accounts: Accounts) -> list[DemoLine]:
     balance, older = accounts["balance"], accounts["age"] >= 40
     everybody, all_money = balance.size, int(balance.sum())
     aged, aged_money = int(older.sum()), int(balance[older].sum())
-    elders = table.where("age >= 40")
+    elders = table.filter("age >= 40")
     return [
         DemoLine("accounts", everybody, table.count(share=_SHARE)),
         DemoLine("sum of balances", all_money, table.sum("balance", share=_SHARE)),
@@ -311,13 +311,11 @@ def _answers(lines: list[DemoLine], width: int) -> RenderableType:
 
 def _conditions(lines: list[DemoLine]) -> list[str]:
     """Say what intervals leave aside, and which accounts counted for less."""
-    said = [
-        f'The interval of "{line.asked}": {line.release.condition}.'
-        for line in lines
-        if line.release.condition
+    sentences = [
+        f'The interval of "{line.asked}": {line.release.excludes}.' for line in lines if line.release.excludes
     ]
     clipped = dict(lines[1].release.choices).get(CLIPPED)
-    return said + ([f"In the sum of balances, accounts with a {clipped}."] if clipped else [])
+    return sentences + ([f"In the sum of balances, accounts with a {clipped}."] if clipped else [])
 
 
 def _figure(story: Story, width: int) -> list[RenderableType]:
@@ -345,12 +343,12 @@ def _again(story: Story) -> str:
     same = "the same answer" if story.again == story.lines[0].release else "another answer"
     return (
         f"The first question asked once more: {story.again.value:,.0f}, {same} from the ledger file, free. "
-        f"Before it {story.left_before} of every budget was left, and after it {story.left}."
+        f"Before it {story.remaining_before} of every budget was left, and after it {story.remaining}."
     )
 
 
 def _losses(story: Story) -> str:
-    spent = float(1 - story.left)
+    spent = float(1 - story.remaining)
     return (
         f"So far an account of 40,000 has lost at most {number(spent * 10_000 / 40_000, 3)}, one of "
         f"1,000,000,000 at most {number(spent * 10_000 / 1e9, 3)}."
@@ -375,8 +373,8 @@ def _as_dict(story: Story) -> dict[str, object]:
         "again": {
             "answer": story.again.value,
             "equal": story.again == ours.release,
-            "left_before": str(story.left_before),
-            "left": str(story.left),
+            "remaining_before": str(story.remaining_before),
+            "remaining": str(story.remaining),
         },
-        "left": str(story.left),
+        "remaining": str(story.remaining),
     }

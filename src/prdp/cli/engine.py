@@ -59,7 +59,7 @@ def check(
     Every claim is compared record by record with a reference in plain Python. Nothing of yours is read. A
     database that we do not test on can be opened once this has passed there.
     """
-    wrong, number, told = 0, len(claims()), ""
+    wrong, number, note = 0, len(claims()), ""
     with place_for(from_environment(where)) as place:
         for outcome in check_engine(place):
             write(f"{'ok' if outcome.held else '!!'}  {plain(outcome.claim)}")
@@ -68,12 +68,12 @@ def check(
             if not outcome.held:
                 wrong += 1
                 write(f"    {plain(outcome.why)}")
-        told = "" if wrong else place.passed(number)
+        note = "" if wrong else place.passed(number)
     write("")
     if wrong:
         write(f"{wrong} of {number} claims do not hold, nor would prdp's guarantee. Do not use it there.")
         raise typer.Exit(1)
-    write(f"all {number} claims hold.{f' {plain(told)}' if told else ''}")
+    write(f"all {number} claims hold.{f' {plain(note)}' if note else ''}")
 
 
 def _installed(module: str) -> str:

@@ -84,7 +84,7 @@ def _for_people(answers: SqlAnswers) -> list[RenderableType]:
     for row in answers.rows:
         made.add_row(*_cells(row, numbers))
     console = Console()
-    notes = [note.replace("a row's `condition`", "`conditions` of --format json") for note in answers.notes]
+    notes = [note.replace("a row's `excludes`", "`conditions` of --format json") for note in answers.notes]
     if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
         return [*_stacked(answers), "", *notes]
     return [made, "", *notes]
@@ -113,8 +113,8 @@ def key_in_words(cell: Any) -> str:
     if cell is None:
         return "NULL"
     whole = isinstance(cell, float) and math.isfinite(cell) and cell == int(cell)
-    said = plain(str(int(cell)) if whole else shown_key(cell))
-    return f"'{said}'" if said != said.strip() else said
+    text = plain(str(int(cell)) if whole else shown_key(cell))
+    return f"'{text}'" if text != text.strip() else text
 
 
 def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
@@ -124,8 +124,8 @@ def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
             value, *ends = value_and_ends(cell)
             cells += [f"{value} ({cell.flag})" if cell.flag else value, *(*ends, "", "")[:2]]
         else:
-            said = key_in_words(cell)
-            cells += [said, "", ""] if number else [said]
+            text = key_in_words(cell)
+            cells += [text, "", ""] if number else [text]
     return cells
 
 
@@ -153,15 +153,15 @@ def _json(answers: SqlAnswers) -> str:
     }
     from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415  (its parser is an extra)
 
-    aside = [
+    conditions = [
         {
-            name: "; ".join(filter(None, (cell.left_out, cell.condition)))
+            name: "; ".join(filter(None, (cell.left_out, cell.excludes)))
             for name, cell in zip(answers.columns, row, strict=True)
             if isinstance(cell, Release | ComputedAnswer)
         }
         for row in answers.rows
     ]
-    return as_json({**facts, "notes": list(answers.notes), "rows": rows, "conditions": aside})
+    return as_json({**facts, "notes": list(answers.notes), "rows": rows, "conditions": conditions})
 
 
 def _closed(value: Any) -> Any:

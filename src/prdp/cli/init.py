@@ -63,10 +63,10 @@ def init(
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
     bounds: Annotated[list[str] | None, given.BOUNDS] = None,
-    grain: Annotated[list[str] | None, given.GRAIN] = None,
+    round_to: Annotated[list[str] | None, given.ROUND_TO] = None,
     types: Annotated[list[str] | None, given.TYPES] = None,
     keys: Annotated[list[str] | None, given.KEYS] = None,
-    owner: Annotated[str | None, given.OWNER] = None,
+    privacy_unit: Annotated[str | None, given.PRIVACY_UNIT] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     types_like: Annotated[Path | None, _TYPES_LIKE] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a prdp.toml that is there.")] = False,
@@ -84,9 +84,14 @@ def init(
     if source is None:
         raise InvalidRequest("say which file or table: prdp init accounts.parquet --policy '1'")
     columns = _columns(source, table_name, database)
-    said: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "owner": owner, "ledger": ledger}
-    said |= {"bounds": bounds or (), "grain": grain or (), "types": types or (), "keys": keys or ()}
-    declared = given.entry(source, policy or "1", table_name=table_name, database=database, **said)
+    options: dict[str, Any] = {
+        "at_most": at_most,
+        "at_least": at_least,
+        "privacy_unit": privacy_unit,
+        "ledger": ledger,
+    }
+    options |= {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}
+    declared = given.entry(source, policy or "1", table_name=table_name, database=database, **options)
     guessed = {} if types_like is None else guessed_types(types_like)
     texts = _add_types(declared, columns, guessed, asks=asks)
     if asks:
@@ -147,7 +152,7 @@ def _add_types(
         elif name in guessed:
             types[name] = guessed[name]
         elif name.lower() in bounded:
-            types[name] = _number_type(declared.get("grain", {}).get(name))
+            types[name] = _number_type(declared.get("round_to", {}).get(name))
         else:
             types[name] = _TEXT
             unknown.append(name)
@@ -164,8 +169,8 @@ def _taken_for_text(names: list[str]) -> str:
     )
 
 
-def _number_type(grain: str | None) -> str:
-    digits = len(grain.partition(".")[2]) if grain else 0
+def _number_type(round_to: str | None) -> str:
+    digits = len(round_to.partition(".")[2]) if round_to else 0
     return f"DECIMAL(18,{digits})" if digits else "DOUBLE"
 
 
@@ -181,19 +186,19 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
     write("A record whose policy is unknown, because a value is missing, is left out of every answer.")
     declared["policy"] = _asked("Policy?", "1", check=lambda text: _check_policy(declared, text))
     if any(kinds[name].startswith(_FLOATS) for name in numbers):
-        write("The grain is what values are rounded to before they are added up: 0.01 for cents.")
+        write("The rounding step is what values are rounded to before they are added up: 0.01 for cents.")
     for name in numbers:
-        _ask_bounds(declared, name, needs_grain=kinds[name].startswith(_FLOATS))
+        _ask_bounds(declared, name, needs_rounding=kinds[name].startswith(_FLOATS))
     for name in (name for name in columns if name not in numbers):
         _ask_keys(declared, name)
     _ask_at_most(declared)
-    owner = _asked(
+    privacy_unit = _asked(
         "Which column says whose row it is (none: every row is a record of its own)?",
         "none",
         choices=["none", *columns],
     )
-    if owner != "none":
-        declared["owner"] = owner
+    if privacy_unit != "none":
+        declared["privacy_unit"] = privacy_unit
 
 
 def _check_policy(declared: dict[str, Any], text: str) -> None:
@@ -235,44 +240,44 @@ def _check_budget(text: str) -> None:
         raise InvalidRequest(f"a budget is more than 0: write {LARGE}, or none.")
 
 
-def _ask_bounds(declared: dict[str, Any], name: str, *, needs_grain: bool) -> None:
+def _ask_bounds(declared: dict[str, Any], name: str, *, needs_rounding: bool) -> None:
     """Ask for a number column's bounds; of one that is not whole, for its grain in the same line."""
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
 
     def read(text: str) -> None:
-        said.clear()
+        options.clear()
         if text == "none":
             return
-        low, high, grain = (*text.split(":"), "", "")[:3]
+        low, high, round_to = (*text.split(":"), "", "")[:3]
         if not high or exact(low, "the least value") > exact(high, "the greatest value"):
             raise InvalidRequest(f"{text} has no least and greatest value: write 0:1e9, or none.")
-        if grain and exact(grain, "the grain") <= 0:
-            raise InvalidRequest(f"the grain {grain} is not more than 0: write 0.01 for cents.")
-        grains = [f"{name}={grain}"] if grain else []
-        said.update(given.entry("", "", bounds=[f"{name}={low}:{high}"], grain=grains))
+        if round_to and exact(round_to, "the rounding step") <= 0:
+            raise InvalidRequest(f"the rounding step {round_to} is not more than 0: write 0.01 for cents.")
+        rounding = [f"{name}={round_to}"] if round_to else []
+        options.update(given.entry("", "", bounds=[f"{name}={low}:{high}"], round_to=rounding))
 
-    asked = ", and its grain, such as 0:1e9:0.01" if needs_grain else ", such as 0:1e9"
+    asked = ", and its rounding step, such as 0:1e9:0.01" if needs_rounding else ", such as 0:1e9"
     _asked(f"Public bounds of {name}{asked} (none: not added up)?", "none", check=read)
-    for key in ("bounds", "grain"):
-        if key in said:
-            declared.setdefault(key, {}).update(said[key])
+    for key in ("bounds", "round_to"):
+        if key in options:
+            declared.setdefault(key, {}).update(options[key])
 
 
 def _ask_keys(declared: dict[str, Any], name: str) -> None:
     """Ask for a grouping column's public keys; a file that is not there is asked for again."""
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
 
     def read(text: str) -> None:
-        said.clear()
+        options.clear()
         if text != "none":
-            said.update(given.entry("", "", keys=[f"{name}={text}"])["keys"])
+            options.update(given.entry("", "", keys=[f"{name}={text}"])["keys"])
             table = given.name_of(declared["source"], declared.get("table"))
-            given.project_of(table, declared | {"keys": said}).keys_of(table)
+            given.project_of(table, declared | {"keys": options}).keys_of(table)
 
     asked = "a file, one on each line, or a,b,c"
     _asked(f"Public keys of {name}, to group by: {asked} (none: no groups)?", "none", check=read)
-    if said:
-        declared.setdefault("keys", {}).update(said)
+    if options:
+        declared.setdefault("keys", {}).update(options)
 
 
 def _asked(
@@ -312,6 +317,6 @@ def _try(name: str) -> None:
     except PrdpError as error:
         complain(f"{in_toml(str(error))}\nMend it in {NAME}, then run: prdp check")
         raise typer.Exit(2) from None
-    if said := warned(facts.policy):
-        complain(said)
+    if options := warned(facts.policy):
+        complain(options)
     write(f'Next: prdp check, and then: prdp ask "SELECT COUNT(*) FROM {name}" --share 0.1')

@@ -22,7 +22,7 @@ from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.ledger import DurableLedger, Entry, shown_place
 from prdp.ledger.binding import shown_fact
-from prdp.ledger.by_region import Spent, left_in, whom
+from prdp.ledger.by_region import Spent, charged_region, remaining_in
 from prdp.ledger.export import clock_went_back
 from prdp.pictures.account import plot_account
 from prdp.plan.question_key import in_words
@@ -46,15 +46,17 @@ _REGION_BAR = 20
 
 def by_region(account: DurableLedger) -> list[RenderableType]:
     """Return quotas, what each region has left, and the newest charges as a burn-down."""
-    fixed = account.fixed
+    immutable = account.immutable
     charges = [
-        Spent(one.number, one.purpose, one.share, whom(one.notes.region, fixed), one.notes.quota)
+        Spent(
+            one.number, one.purpose, one.share, charged_region(one.notes.region, immutable), one.notes.quota
+        )
         for one in account.entries
     ]
     quotas: list[RenderableType] = [*_quotas(account, charges)]
     if quotas:
         quotas.append("")
-    if not fixed or not charges:
+    if not immutable or not charges:
         return quotas
     return [*quotas, *_regions(charges), "", *_burn_down(charges), ""]
 
@@ -62,18 +64,20 @@ def by_region(account: DurableLedger) -> list[RenderableType]:
 def _quotas(account: DurableLedger, charges: Sequence[Spent]) -> Iterator[str]:
     for name, quota in account.quotas.items():
         own = [(one.region, one.share) for one in charges if one.quota == name]
-        left = max(Fraction(0), quota - spent_in(EVERYBODY, own))
-        yield f"quota of {plain(name)}: {spelled(quota)}, of which {shown_part(left)} is left for all records"
+        remaining = max(Fraction(0), quota - spent_in(EVERYBODY, own))
+        yield f"quota of {plain(name)}: {spelled(quota)}, {shown_part(remaining)} of it left for all records"
 
 
 def _regions(charges: Sequence[Spent]) -> Iterator[RenderableType]:
     """Yield the regions that were charged last, with what all of their records have left by now."""
     times = Counter(one.region for one in charges)
     newest = list(dict.fromkeys(one.region for one in reversed(charges)))
-    table = grid(("by region", "charges", "left", ""), left=(0, 3), wraps=(0,))
+    table = grid(("by region", "charges", "remaining", ""), left=(0, 3), wraps=(0,))
     for region in newest[:_SHOWN]:
-        left = left_in(region, charges)
-        table.add_row(plain(region_words(region)), f"{times[region]:,}", shown_part(left), _region_bar(left))
+        remaining = remaining_in(region, charges)
+        table.add_row(
+            plain(region_words(region)), f"{times[region]:,}", shown_part(remaining), _region_bar(remaining)
+        )
     yield table
     if len(newest) > _SHOWN:
         yield f"... and {len(newest) - _SHOWN:,} regions that were charged before; --where asks about any."
@@ -85,29 +89,29 @@ def _burn_down(charges: Sequence[Spent]) -> Iterator[RenderableType]:
         ("burn-down", "charged to", "share", "left to them", "left to all", ""), left=(1, 5), wraps=(1,)
     )
     before = charges[:-_SHOWN]
-    left = left_in(EVERYBODY, before)
+    remaining = remaining_in(EVERYBODY, before)
     for one in charges[-_SHOWN:]:
-        theirs = left_in(one.region, charges[: one.number + 1])
-        left = min(left, theirs)  # nobody else has less than before
+        theirs = remaining_in(one.region, charges[: one.number + 1])
+        remaining = min(remaining, theirs)  # nobody else has less than before
         cells = (str(one.number), plain(region_words(one.region)), str(one.share))
-        table.add_row(*cells, shown_part(theirs), shown_part(left), _region_bar(left))
+        table.add_row(*cells, shown_part(theirs), shown_part(remaining), _region_bar(remaining))
     yield table
     if before:
         yield f"... after {len(before):,} earlier charges"
 
 
-def _region_bar(left: Fraction) -> str:
-    filled = int((1 - left) * _REGION_BAR)
+def _region_bar(remaining: Fraction) -> str:
+    filled = int((1 - remaining) * _REGION_BAR)
     return "#" * filled + "." * (_REGION_BAR - filled)
 
 
-def left_where(account: DurableLedger, condition: str) -> str:
+def remaining_where(account: DurableLedger, condition: str) -> str:
     """Return what the records of a filter have left, in words."""
     schema = {name: column_type(native) for name, native in account.binding.facts.get("schema", {}).items()}
     node = check(parse(condition), schema, Kind.BOOLEAN, condition)
-    region = filter_region(node, schema, account.fixed)
-    left = account.left_in(None if region == EVERYBODY else region_to_json(region))
-    return f"{'all' if left == 1 else shown_part(left)} is left to {region_words(region)}"
+    region = filter_region(node, schema, account.immutable)
+    remaining = account.remaining_in(None if region == EVERYBODY else region_to_json(region))
+    return f"{'all' if remaining == 1 else shown_part(remaining)} is left to {region_words(region)}"
 
 
 def set_quota(account: DurableLedger, words: list[str]) -> None:
@@ -135,9 +139,9 @@ _WORDS = typer.Argument(
     metavar="[verify | head | quota NAME SHARE | copy TO]",
 )
 _BAR = 50
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 _INDENT = 5
-_FACTS = ("name", "protect", "policy", "at_least", "at_most", "bounds", "units", "schema")
+_FACTS = ("name", "privacy_unit", "policy", "at_least", "at_most", "bounds", "units", "schema")
 
 
 def _ledgers_here(incomplete: str) -> list[str]:
@@ -188,7 +192,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
         _ACTS.get(words[0], set_quota)(account, words)
         return
     if where is not None:
-        write(left_where(account, where))
+        write(remaining_where(account, where))
         return
     if plot is not None:
         save(plot_account(account), plot)
@@ -219,7 +223,7 @@ def _verify(account: DurableLedger, words: list[str]) -> None:
     _refuse_more_than_one(words)
     answered = sum(entry.release is not None for entry in account.entries)
     write(f"{account.shown}: every row follows from the one before it.")
-    write(f"{len(account.entries):,} charges, {answered:,} answers, {shown_part(account.left)} left")
+    write(f"{len(account.entries):,} charges, {answered:,} answers, {shown_part(account.remaining)} left")
     write(f"head {account.head}")
 
 
@@ -287,12 +291,12 @@ def _show(account: DurableLedger) -> None:
     here, shown = Path.cwd(), account.path or account.shown
     if account.path and account.path.is_relative_to(here):
         shown = account.path.relative_to(here)
-    bar = _bar(account.left, by_region=bool(account.fixed))
+    bar = _bar(account.remaining, by_region=bool(account.immutable))
     show(plain(str(shown)), "", facts, "", *bar, "", *by_region(account), *entries)
 
 
-def _bar(left: Fraction, *, by_region: bool) -> list[str]:
-    spent = 1 - left
+def _bar(remaining: Fraction, *, by_region: bool) -> list[str]:
+    spent = 1 - remaining
     room = min(_BAR, Console().width - 2)
     filled = int(spent * room)
     if spent and not filled:
@@ -301,7 +305,7 @@ def _bar(left: Fraction, *, by_region: bool) -> list[str]:
         f"{least}{shown_part(part)} {what} ({float(100 * part):.3g} %)"
         for part, what, least in (
             (spent, "spent", "at most " if by_region else ""),
-            (left, "left", "at least " if by_region else ""),
+            (remaining, "remaining", "at least " if by_region else ""),
         )
     ]
     return [f"[{'#' * filled}{'.' * (room - filled)}]", f"{', '.join(words)} of every budget"]
@@ -324,7 +328,7 @@ def _answer(release: Released | None) -> list[str]:
     if isinstance(release, Release):
         flag = f"; {release.flag}" if release.flag else ""
         return [f"{release.short} ({release.kind}{flag})"]
-    if len(release) > _MOST_ROWS:
+    if len(release) > _MAX_ROWS:
         return [f"{len(release)} rows (--json and --csv show them)"]
     return release.lines_within(Console().width - _INDENT)
 
@@ -340,7 +344,7 @@ def _fact(name: str, value: Any) -> str:
         return number(fraction_of(value), 6)
     if isinstance(value, dict):
         return ", ".join(f"{key} {_fact('', inner)}" for key, inner in value.items())
-    if isinstance(value, list) and name == "fixed":
+    if isinstance(value, list) and name == "immutable":
         return ", ".join(map(str, value))
     if isinstance(value, list):
         return " to ".join(map(str, value))

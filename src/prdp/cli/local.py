@@ -105,7 +105,7 @@ class LocalQuestion:
     column: str | None
     method: str | None
     values: str | None
-    grain: str
+    round_to: str
     bounds: Mapping[str, tuple[Fraction, Fraction]]
     basics: Mapping[str, str]
     kind: str | None = None
@@ -137,7 +137,7 @@ class LocalQuestion:
             if self.named not in self.bounds:
                 raise InvalidRequest(f"--ask {self.ask} needs bounds: add --bounds {self.named}=LOW:HIGH")
             query = Sum(self.named) if self.ask is Ask.SUM else Mean(self.named)
-            return study(query, bounds=self.bounds, grain={self.named: self.grain}, **basics)
+            return study(query, bounds=self.bounds, round_to={self.named: self.round_to}, **basics)
         return study(Count(), by=self._by(), **basics)
 
     def _by(self) -> Categories | Bins:
@@ -247,8 +247,8 @@ _FILE = typer.Argument(
     autocompletion=tables_here,
     show_default=False,
 )
-_STAND_IN = typer.Option(
-    "--stand-in",
+_SYNTHETIC = typer.Option(
+    "--synthetic",
     help="All records of FILE are public or made up. No others are taken: what is printed gives them away.",
 )
 _EXPRESSION = typer.Option(
@@ -262,7 +262,7 @@ _BOUND = _option(
 )
 _AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
 _AT_LEAST = _option("The smallest budget; clients with less are dummies.", "BUDGET")
-_GRAIN = _option("The grain of what is added up; 1 by default.", "NUMBER")
+_ROUND_TO = _option("The rounding step of what is added up; 1 by default.", "NUMBER")
 _VALUES = _option(
     "The public categories, parted by commas; for quantiles, and for a column with --bounds, the edges of "
     "bins instead.",
@@ -279,7 +279,7 @@ _RUNS = typer.Option(min=1, max=100_000, help="How often to ask.")
 def simulate(
     *,
     file: Annotated[str | None, _FILE] = None,
-    stand_in: Annotated[bool, _STAND_IN] = False,
+    synthetic: Annotated[bool, _SYNTHETIC] = False,
     expression: Annotated[str | None, _EXPRESSION] = None,
     ask: Annotated[Ask, typer.Option(help="What to ask.")] = Ask.COUNT,
     column: Annotated[str | None, _COLUMN] = None,
@@ -287,7 +287,7 @@ def simulate(
     bounds: Annotated[list[str] | None, _BOUND] = None,
     at_most: Annotated[str | None, _AT_MOST] = None,
     at_least: Annotated[str | None, _AT_LEAST] = None,
-    grain: Annotated[str, _GRAIN] = "1",
+    round_to: Annotated[str, _ROUND_TO] = "1",
     values: Annotated[str | None, _VALUES] = None,
     types: Annotated[list[str] | None, _TYPES] = None,
     share: Annotated[str, _SHARE] = "1",
@@ -305,11 +305,11 @@ def simulate(
     from prdp.local.simulation.simulation import simulate as simulated  # noqa: PLC0415
 
     policy, ends = _policy(expression, bounds or [], at_most, at_least, file)
-    question = LocalQuestion(ask, column, method, values, grain, ends, {"share": share, "beta": beta})
+    question = LocalQuestion(ask, column, method, values, round_to, ends, {"share": share, "beta": beta})
     question.study(policy)  # refuses what can be refused before a file is read
     names = sorted(policy.columns | ({column} if column else set()))
     if file is not None:
-        _refuse_unless_stand_in(file, stand_in=stand_in)
+        _refuse_unless_synthetic(file, synthetic=synthetic)
     records = _records(file, clients, names, types or [])
     if column:
         question = replace(question, kind=kind_of(records[column]))
@@ -360,10 +360,10 @@ def _records(file: str | None, clients: int, names: list[str], types: list[str])
         return read_columns(file, names, kinds)
 
 
-def _refuse_unless_stand_in(file: str, *, stand_in: bool) -> None:
-    if not stand_in:
+def _refuse_unless_synthetic(file: str, *, synthetic: bool) -> None:
+    if not synthetic:
         raise InvalidRequest(
-            f"{file} is taken to hold real records, and what is printed gives them away: add --stand-in if "
+            f"{file} is taken to hold real records, and what is printed gives them away: add --synthetic if "
             "all of its records are public or made up. Without a file, made-up accounts are asked."
         )
     if Path(file).with_suffix(".ledger").exists():

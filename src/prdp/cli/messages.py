@@ -12,14 +12,14 @@ from io import TextIOWrapper
 from prdp.safety.plain_text import printable
 
 
-def write(text: str, *, aside: bool = False) -> None:
+def write(text: str, *, to_stderr: bool = False) -> None:
     """Print a text and flush it, so that a closed pipe is noticed here and not at the very end.
 
     Args:
         text: What to print.
-        aside: Whether it goes to standard error, beside what a program reads.
+        to_stderr: Whether it goes to standard error, beside what a program reads.
     """
-    if not aside:
+    if not to_stderr:
         print(text, flush=True)
     elif sys.stderr is not None:
         print(text, file=sys.stderr, flush=True)

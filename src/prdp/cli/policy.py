@@ -98,7 +98,7 @@ def _ticks(across: Axis, columns: int) -> str:
     return " " * (_LABEL + 2) + low + f"{middle:^{max(gap, len(middle))}}" + high
 
 
-_MOST_RANGES = 2
+_MAX_RANGES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def _domains(found: Findings) -> RenderableType:
 def _ranges_in_words(ranges: Ranges | None) -> str:
     if not ranges:
         return "none"
-    if len(ranges) > _MOST_RANGES:
+    if len(ranges) > _MAX_RANGES:
         return f"{len(ranges)} ranges"
     return " or ".join(
         number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"

@@ -19,8 +19,8 @@ from prdp.schema import Schema
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
 """The shares at which a record's losses are shown."""
 
-_MOST_STEPS = 2_000
-_MOST_STEPS_TOGETHER = 60_000
+_MAX_STEPS = 2_000
+_MAX_STEPS_TOGETHER = 60_000
 
 Ranges = tuple[tuple[float, float], ...]
 
@@ -141,7 +141,7 @@ class _Search:
 
         def enough(value: Value) -> bool:
             self.steps += 1
-            if self.steps - started > _MOST_STEPS or self.steps > _MOST_STEPS_TOGETHER:
+            if self.steps - started > _MAX_STEPS or self.steps > _MAX_STEPS_TOGETHER:
                 raise _NotSimpleError
             return isinstance(value, float) and value >= float(budget)
 

@@ -22,7 +22,7 @@ from prdp.projects.targets import named_in
 from prdp.projects.toml_file import listed
 from prdp.release import style
 from prdp.release.table import shown_key
-from prdp.testing.made_up import grains_of, is_law, made_up
+from prdp.testing.made_up import is_law, made_up, roundings_of
 from prdp.testing.preview import Errors
 from prdp.testing.preview import preview as measured
 from prdp.testing.sample import left_out_of
@@ -54,14 +54,14 @@ def preview(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show how large a question's error would be, on stand-in data.
+    """Show how large a question's error would be, on synthetic table data.
 
     Reads no private record and charges nothing.
     """
     statement = read_statement_from(statement)
     opened = project(file)
     name = named_in(statement, opened)
-    opened, records = stand_in(opened, name, like)
+    opened, records = synthetic(opened, name, like)
     shares = [exact_share(one) for one in share or _SHARES]
     found: list[tuple[Fraction, Errors]] = []
     with counting("simulating answers", runs * len(shares)) as progress:
@@ -79,19 +79,20 @@ def preview(
         style.save(_drawn(found), plot)
 
 
-def stand_in(opened: Project, name: str, like: str) -> tuple[Project, Any]:
+def synthetic(opened: Project, name: str, like: str) -> tuple[Project, Any]:
     """Return the stand-in that an option names, a file or made-up records, and the project to ask it with."""
     if opened.is_join(name):
         each = ", ".join(f"{table!r}: ..." for table in opened.tables_of(name))
         raise InvalidRequest(
-            f"{name} is a join, and joins cannot be previewed from one file: they need a stand-in for each "
-            f"table. In Python, prdp.project().open({name!r}, stand_in={{{each}}}) takes them, and "
+            f"{name} is a join, and joins cannot be previewed from one file: they need a synthetic table "
+            "for each "
+            f"table. In Python, prdp.project().open({name!r}, synthetic={{{each}}}) takes them, and "
             "prdp.testing.simulate tries questions on it."
         )
     if not is_law(like):
         return opened, like
     facts = opened.facts(name)
-    return opened.with_grains(name, grains_of(facts)), made_up(like, facts, facts.bounds)
+    return opened.with_rounding(name, roundings_of(facts)), made_up(like, facts, facts.bounds)
 
 
 def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> None:
@@ -99,19 +100,17 @@ def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> Non
     for share, line in found:
         parts = [percent(part) for part in (line.median, line.often, line.covered, line.flagged)]
         made.add_row(plain(line.column), str(share), *parts)
-    said = f"{runs} simulated answers a share, over all rows; errors in percent of the truth."
-    show(made, "", said, *filter(None, [left_out]), *without_records([line for _, line in found]))
+    caption = f"{runs} simulated answers a share, over all rows; errors in percent of the truth."
+    show(made, "", caption, *filter(None, [left_out]), *without_records([line for _, line in found]))
 
 
 def without_records(lines: Iterable[Errors]) -> list[str]:
-    """Return what is said of groups that have no record in a stand-in."""
+    """Return what is said of groups that have no record in a synthetic table."""
     empty = {key: None for line in lines for key in line.empty}
     if not empty:
         return []
     named = listed([plain(", ".join(map(shown_key, key))) or "the only row" for key in empty])
-    return [
-        f"Left out, since the stand-in has no record there: {named}. Answers about nobody are noise around 0."
-    ]
+    return [f"Left out: no synthetic record is there: {named}. Answers about nobody are noise around 0."]
 
 
 def percent(part: float) -> str:

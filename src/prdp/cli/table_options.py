@@ -43,8 +43,11 @@ AT_LEAST = _option("--at-least", "The smallest budget; records with less are lef
 BOUNDS = _option(
     "--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH", column_values
 )
-GRAIN = _option(
-    "--grain", "The grain of a column that is added up, such as balance=0.01.", "COLUMN=GRAIN", column_values
+ROUND_TO = _option(
+    "--round-to",
+    "The rounding step of a column that is added up, such as balance=0.01.",
+    "COLUMN=STEP",
+    column_values,
 )
 TYPES = _option(
     "--type",
@@ -59,7 +62,7 @@ KEYS = _option(
     "COLUMN=FILE",
     column_values,
 )
-OWNER = _option("--owner", "The column that says whose row it is.", "COLUMN", columns)
+PRIVACY_UNIT = _option("--privacy-unit", "The column that says whose row it is.", "COLUMN", columns)
 LEDGER = _option("--ledger", "The file or PostgreSQL database that keeps the account.", "FILE")
 PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
 
@@ -73,10 +76,10 @@ def entry(
     at_most: str | None = None,
     at_least: str | None = None,
     bounds: Sequence[str] = (),
-    grain: Sequence[str] = (),
+    round_to: Sequence[str] = (),
     types: Sequence[str] = (),
     keys: Sequence[str] = (),
-    owner: str | None = None,
+    privacy_unit: str | None = None,
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """Return a table as a project file says it."""
@@ -88,10 +91,10 @@ def entry(
         "at_most": at_most,
         "at_least": at_least,
         "bounds": ends,
-        "grain": dict(_named(grain, "--grain", "balance=0.01")),
+        "round_to": dict(_named(round_to, "--round-to", "balance=0.01")),
         "types": dict(_named(types, "--type", "opened=DATE")),
         "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
-        "owner": owner,
+        "privacy_unit": privacy_unit,
         "ledger": ledger,
     }
     return {key: value for key, value in made.items() if value}
@@ -109,10 +112,10 @@ def opened(
 ) -> Project:
     """Return the project that options declare, or the one of a project file."""
     if table is None:
-        said = [key for key, value in declared.items() if value] + ["policy"] * (policy is not None)
-        if said:
+        unused = [key for key, value in declared.items() if value] + ["policy"] * (policy is not None)
+        if unused:
             raise InvalidRequest(
-                f"--{said[0].replace('_', '-')} is for --table: a project's tables are declared in {NAME}."
+                f"--{unused[0].replace('_', '-')} is for --table: a project's tables are declared in {NAME}."
             )
         return replace(project(file), who=who)
     if file is not None:

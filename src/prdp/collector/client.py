@@ -14,8 +14,8 @@ from prdp.errors import CollectorError, InvalidRequest
 from prdp.local.client.report import Report
 
 _MAY_PASS = (408, 429, 500, 502, 503, 504)
-_MOST_BYTES = 1 << 25
-_MOST_CHARACTERS = 500
+_MAX_BYTES = 1 << 25
+_MAX_CHARACTERS = 500
 _REDIRECTS = range(300, 400)
 _TIMEOUT = 30.0
 _REPORT_TYPE = "application/vnd.prdp.report"
@@ -93,10 +93,10 @@ def asked(
     request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
     try:
         with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
-            said, told = bytes(answer.read(_MOST_BYTES)), answer.headers.get("content-length")
-            if told is not None and told != str(len(said)):
+            body, length = bytes(answer.read(_MAX_BYTES)), answer.headers.get("content-length")
+            if length is not None and length != str(len(body)):
                 raise Unserved(f"{url} did not finish its answer.")
-            return said
+            return body
     except HTTPError as error:
         raise _refusal(url, error) from None
     except (URLError, HTTPException, OSError) as error:
@@ -114,7 +114,7 @@ class _NoRedirects(HTTPRedirectHandler):
 def _refusal(url: str, error: HTTPError) -> Unserved:
     """Return an HTTP error in words; the other end's own are cut."""
     with error:
-        facts = _facts(error.read(_MOST_BYTES))
+        facts = _facts(error.read(_MAX_BYTES))
     if error.code in _REDIRECTS:
         return Unserved(
             f"{url} redirects to another address, and nothing is sent there: the token is for {url} alone. "
@@ -122,7 +122,7 @@ def _refusal(url: str, error: HTTPError) -> Unserved:
             may_pass=False,
         )
     code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {error.code}"))
-    return Unserved(f"{url} refused: {message[:_MOST_CHARACTERS]}", code, may_pass=error.code in _MAY_PASS)
+    return Unserved(f"{url} refused: {message[:_MAX_CHARACTERS]}", code, may_pass=error.code in _MAY_PASS)
 
 
 def checked_url(url: str) -> str:

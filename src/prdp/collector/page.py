@@ -117,10 +117,10 @@ def not_hidden() -> list[str]:
     return [_TOOK_PART, "When you sent it and from where, for whoever watches the network.", _EVERYBODY]
 
 
-MOST_LINES = 40
+MAX_LINES = 40
 _WIDTH, _LABELS, _RIGHT = 680, 190, 24
 _ROW, _TOP, _BOTTOM = 30, 12, 34
-_MOST_LABEL = 26
+_MAX_LABEL = 26
 
 
 def picture(lines: Sequence[ResultLine]) -> str:
@@ -129,7 +129,7 @@ def picture(lines: Sequence[ResultLine]) -> str:
     >>> picture([ResultLine("count", 1000.0, 804.0, 1196.0)]).count("<circle")
     1
     """
-    heard = [line for line in lines if line.heard][:MOST_LINES]
+    heard = [line for line in lines if line.heard][:MAX_LINES]
     if not heard:
         return ""
     ends = [end for line in heard for end in (line.low or 0.0, line.high or 0.0, 0.0)]
@@ -145,13 +145,13 @@ def picture(lines: Sequence[ResultLine]) -> str:
     parts.append(f'<line class="zero" x1="{across(0)}" y1="{_TOP}" x2="{across(0)}" y2="{bottom}"/>')
     for place, line in enumerate(heard):
         parts.append(_row(line, _TOP + _ROW * place + _ROW // 2, across))
-    told = "; ".join(
+    summary = "; ".join(
         f"{line.label}: {shown(line.value)}, from {shown(line.low)} to {shown(line.high)}" for line in heard
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-labelledby="pt pd">'
         '<title id="pt">The result, with its 95 % interval</title>'
-        f'<desc id="pd">{escape(told)}</desc>'
+        f'<desc id="pd">{escape(summary)}</desc>'
         f"{''.join(parts)}</svg>"
     )
 
@@ -163,7 +163,7 @@ def _tick(x: float, bottom: int, number: float) -> str:
 
 def _row(line: ResultLine, y: int, across: Callable[[float], float]) -> str:
     low, value, high = (across(end or 0.0) for end in (line.low, line.value, line.high))
-    label = line.label if len(line.label) <= _MOST_LABEL else f"{line.label[: _MOST_LABEL - 1]}…"
+    label = line.label if len(line.label) <= _MAX_LABEL else f"{line.label[: _MAX_LABEL - 1]}…"
     caps = "".join(f'<line class="reach" x1="{x}" y1="{y - 5}" x2="{x}" y2="{y + 5}"/>' for x in (low, high))
     return (
         f'<text class="label" x="{_LABELS - 12}" y="{y + 5}" text-anchor="end">{escape(label)}</text>'
@@ -172,7 +172,7 @@ def _row(line: ResultLine, y: int, across: Callable[[float], float]) -> str:
     )
 
 
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def page_of(plan: StudyPlan, status: Mapping[str, Any], result: str | None) -> str:
@@ -226,7 +226,7 @@ def _progress(status: Mapping[str, Any]) -> str:
     last, wanted = status["rounds"][-1], status["closes_at_reports"]
     reports = f"{last['reports']:,}"
     of = f" of {wanted:,}" if wanted else ""
-    told = {
+    summary = {
         "open": f"Round {last['number']} is open: {reports}{of} reports.",
         "adding up": f"Round {last['number']} is closed, with {reports} reports. They are being added up.",
         "done": "All rounds are closed, and the result is here.",
@@ -241,7 +241,7 @@ def _progress(status: Mapping[str, Any]) -> str:
         until = f"<p>The round closes on {moment} at the latest.</p>"
     seen = f'data-state="{status["state"]}" data-round="{last["number"]}" data-campaign="{last["campaign"]}"'
     news = '<p id="news" hidden>There is news: <a href="/">reload</a>.</p>'
-    return f'<p id="told" {seen}>{told}</p>{bar}{until}{news}'
+    return f'<p id="told" {seen}>{summary}</p>{bar}{until}{news}'
 
 
 def _result(result: Mapping[str, Any]) -> str:
@@ -261,9 +261,9 @@ def _table(lines: Sequence[ResultLine]) -> str:
     rows = "".join(
         f'<tr><th scope="row">{escape(line.label)}</th><td>{shown(line.value)}</td><td>{shown(line.low)}</td>'
         f"<td>{shown(line.high)}</td></tr>"
-        for line in lines[:_MOST_ROWS]
+        for line in lines[:_MAX_ROWS]
     )
-    more = len(lines) - _MOST_ROWS
+    more = len(lines) - _MAX_ROWS
     rest = f'<p>… and {more:,} more, in <a href="/v1/result">the result</a>.</p>' if more > 0 else ""
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("what", "answer", "from", "to"))
     return (

@@ -30,8 +30,8 @@ METHODS: dict[Ask, tuple[str, ...]] = {
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Which quantiles are read from a histogram."""
 
-_MOST_SECONDS = 10 * 366 * 86_400
-_MOST_REPORTS = 10**9
+_MAX_SECONDS = 10 * 366 * 86_400
+_MAX_REPORTS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Closing:
 
     def __post_init__(self) -> None:
         for given, most, what in (
-            (self.reports, _MOST_REPORTS, "reports"),
-            (self.seconds, _MOST_SECONDS, "seconds"),
+            (self.reports, _MAX_REPORTS, "reports"),
+            (self.seconds, _MAX_SECONDS, "seconds"),
         ):
             if given is not None and (type(given) is not int or not 1 <= given <= most):
                 raise InvalidRequest(f"a round closes after 1 to {most:,} {what}, not {given!r}.")
@@ -88,7 +88,7 @@ class StudyPlan:
         column: What is added up or counted by; a count has none.
         method: How to ask; a good way by default.
         bounds: The public bounds of a sum's column, in values.
-        grain: What a sum's values are rounded to.
+        round_to: What a sum's values are rounded to.
         categories: The public values of a column that is counted by them.
         edges: The edges of bins, for a histogram or for quantiles.
         beta: The chance of taking noise for clients.
@@ -102,7 +102,7 @@ class StudyPlan:
     column: str | None = None
     method: str | None = None
     bounds: tuple[Exact, Exact] | None = None
-    grain: Exact = 1
+    round_to: Exact = 1
     categories: tuple[Category, ...] = ()
     edges: tuple[Exact, ...] = ()
     beta: Exact = "1/10"
@@ -137,7 +137,7 @@ class StudyPlan:
         if self.ask in ("sum", "mean"):
             column = str(self.column)
             query: Any = prdp.sum(column) if self.ask == "sum" else prdp.mean(column)
-            more: dict[str, Any] = {"bounds": {column: self.bounds}, "grain": {column: self.grain}}
+            more: dict[str, Any] = {"bounds": {column: self.bounds}, "round_to": {column: self.round_to}}
         else:
             query, more = prdp.count(), {} if self.ask == "count" else {"by": self._by()}
         return study(
@@ -182,7 +182,7 @@ class StudyPlan:
             "column": self.column,
             "method": self.method,
             "bounds": None if self.bounds is None else [_text(end, "bounds") for end in self.bounds],
-            "grain": _text(self.grain, "grain"),
+            "round_to": _text(self.round_to, "round_to"),
             "categories": list(self.categories),
             "edges": [_text(edge, "edges") for edge in self.edges],
             "beta": _text(self.beta, "beta"),
@@ -205,7 +205,7 @@ class StudyPlan:
                 column=read.take("column"),
                 method=read.take("method"),
                 bounds=None if bounds is None else (bounds[0], bounds[1]),
-                grain=read.text("grain"),
+                round_to=read.text("round_to"),
                 categories=tuple(read.items("categories")),
                 edges=tuple(read.items("edges")),
                 beta=read.text("beta"),

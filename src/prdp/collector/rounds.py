@@ -21,7 +21,7 @@ from prdp.errors import CollectorError, InvalidRequest
 from prdp.local import Campaign, Tally
 from prdp.local.client.report import unpacked
 
-MOST_TICKETS = 1_000_000
+MAX_TICKETS = 1_000_000
 _AT_ONCE = 10_000
 
 
@@ -66,8 +66,8 @@ def give_out(store: SqlStore, count: int) -> list[str]:
 
 
 def _check_number(tickets: int) -> None:
-    if not 0 <= tickets <= MOST_TICKETS:
-        raise InvalidRequest(f"{tickets:,} tickets cannot be given out at once: 0 to {MOST_TICKETS:,}.")
+    if not 0 <= tickets <= MAX_TICKETS:
+        raise InvalidRequest(f"{tickets:,} tickets cannot be given out at once: 0 to {MAX_TICKETS:,}.")
 
 
 def _opened(campaign: Campaign, plan: StudyPlan, now: int) -> StoredRound:

@@ -28,11 +28,11 @@ JSON_TYPE = "application/json"
 REPORT_TYPE = "application/vnd.prdp.report"
 BATCH_TYPE = "application/vnd.prdp.reports"
 
-MOST_REPORT_BYTES = 1 << 17
+MAX_REPORT_BYTES = 1 << 17
 """How large a single report may be: as JSON, one of the most bits takes half of it."""
 
-MOST_BATCH_BYTES = 1 << 20
-MOST_IN_BATCH = 1_000
+MAX_BATCH_BYTES = 1 << 20
+MAX_IN_BATCH = 1_000
 
 _MAGIC = b"prdp"
 _HEAD = len(_MAGIC) + 1
@@ -167,7 +167,7 @@ def _batch_from_bytes(body: bytes, rounds: Rounds) -> list[Submission | Refused]
     size = rounds.entry_size(digest)
     if len(rest) % size:
         raise Refused("malformed")
-    if len(rest) // size > MOST_IN_BATCH:
+    if len(rest) // size > MAX_IN_BATCH:
         raise Refused("too_large")
     entries = (rest[place : place + size] for place in range(0, len(rest), size))
     return [_or_refused(_packed_entry, digest, entry, rounds) for entry in entries]
@@ -191,7 +191,7 @@ def _batch_from_facts(facts: Mapping[str, Any], rounds: Rounds) -> list[Submissi
     entries = facts.get("reports")
     if len(facts) != 3 or not isinstance(entries, list) or not entries:
         raise Refused("malformed")
-    if len(entries) > MOST_IN_BATCH:
+    if len(entries) > MAX_IN_BATCH:
         raise Refused("too_large")
     return [_or_refused(_entry, entry, rounds) for entry in entries]
 

@@ -1,1 +1,1 @@
-"""Declarations of the data's owner: columns, bounds, grains, groups and their keys."""
+"""Declarations of the data's owner: columns, bounds, rounding steps, groups and their keys."""

@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
-from prdp.schema import Bounds, Grains, Kind, Schema
+from prdp.schema import Bounds, Kind, Rounding, Schema
 
 Number = Exact
 """A bound, or an edge of bins, as it may be written."""
 
-LARGEST_GRAIN = 10**18
-"""A grain is a fraction of whole numbers up to this."""
+LARGEST_STEP = 10**18
+"""A rounding step is a fraction of whole numbers up to this."""
 
 
 _DICTS = {
@@ -37,7 +37,7 @@ def refuse_unless_mappings(**options: object) -> None:
     for name, option in options.items():
         if option is not None and not isinstance(option, Mapping):
             by, such = _DICTS.get(name, ("column", "'balance': ..."))
-            raise InvalidRequest(f"{name}={told(option)} is no dict by {by}. Write {name}={{{such}}}.")
+            raise InvalidRequest(f"{name}={short_repr(option)} is no dict by {by}. Write {name}={{{such}}}.")
 
 
 def known_column(column: str, schema: Schema, what: str) -> str:
@@ -83,63 +83,66 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     endless = any(isinstance(end, float) and not math.isfinite(end) for end in ends)
     if len(ends) != 2 or isinstance(pair, str) or endless:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers, such as (0, 10**12)."
         )
     low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {told(pair)} is reversed: the least value comes first. "
-            f"Write ({told(pair[1])}, {told(pair[0])})."
+            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. "
+            f"Write ({short_repr(pair[1])}, {short_repr(pair[0])})."
         )
     return low, high
 
 
-def read_grains(given: Mapping[str, Exact], schema: Schema) -> Grains:
-    """Return the public grain of number columns, exactly.
+def read_rounding(given: Mapping[str, Exact], schema: Schema) -> Rounding:
+    """Return the public rounding step of number columns, exactly.
 
     >>> from prdp.schema import ColumnType
-    >>> read_grains({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
+    >>> read_rounding({"price": "0.01"}, {"price": ColumnType(Kind.NUMBER)})
     {'price': Fraction(1, 100)}
     """
-    grains = {}
+    rounding = {}
     for name, written in given.items():
-        grain = exact(written, f"grain[{name!r}]")
-        if grain <= 0:
+        round_to = exact(written, f"round_to[{name!r}]")
+        if round_to <= 0:
             raise InvalidRequest(
-                f"grain[{name!r}] = {told(written)} is not a grain: it is more than 0 (1e-18 to 1e18)."
+                f"round_to[{name!r}] = {short_repr(written)} is not a rounding step: it is more than 0 "
+                "(1e-18 to 1e18)."
             )
-        if max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+        if max(round_to.numerator, round_to.denominator) > LARGEST_STEP:
             raise InvalidRequest(
-                f"grain[{name!r}] = {told(written)} is not a grain: it is a fraction of two whole numbers of "
+                f"round_to[{name!r}] = {short_repr(written)} is not a rounding step: it is a fraction of "
+                "two whole numbers of "
                 "at most 1e18 each. Write what the values are multiples of, such as '0.01' or '1/3'."
             )
-        known = known_column(name, schema, "grain")
+        known = known_column(name, schema, "round_to")
         if schema[known].kind is not Kind.NUMBER:
             raise InvalidRequest(
-                f"grain[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
+                f"round_to[{name!r}] is for a number column, but it holds {schema[known].kind.value}."
             )
-        grains[known] = grain
-    return grains
+        rounding[known] = round_to
+    return rounding
 
 
-def read_protect(column: str | None, schema: Schema) -> str | None:
-    """Return the column whose value says which owner a row belongs to; None where a row is one.
+def read_privacy_unit(column: str | None, schema: Schema) -> str | None:
+    """Return the column whose value says which unit a row belongs to; None where a row is one.
 
     >>> from prdp.schema import ColumnType
-    >>> read_protect("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})
+    >>> read_privacy_unit("customer_id", {"Customer_ID": ColumnType(Kind.TEXT)})
     'Customer_ID'
     """
     if column is None:
         return None
     if not isinstance(column, str):
         raise InvalidRequest(
-            f"protect={told(column)} is not the name of one column. Write protect='customer_id': the "
+            f"privacy_unit={short_repr(column)} is not the name of one column. Write "
+            "privacy_unit='customer_id': the "
             "column that says whose a row is."
         )
-    known = known_column(column, schema, "protect")
+    known = known_column(column, schema, "privacy_unit")
     if schema[known].kind is Kind.OTHER:
         raise InvalidRequest(
-            f"protect={column!r} cannot tell values of {schema[known].native} apart. "
+            f"privacy_unit={column!r} cannot tell values of {schema[known].native} apart. "
             "Give a column of numbers, texts or dates."
         )
     return known

@@ -32,7 +32,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.expressions.parse import parse
 from prdp.expressions.strict import is_whole
-from prdp.schema import ColumnType, Grains, Kind, Schema
+from prdp.schema import ColumnType, Kind, Rounding, Schema
 
 _NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN", Kind.MOMENT: "TIMESTAMP"}
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
@@ -126,29 +126,29 @@ def column_of(record: Mapping[str, Any], column: str, expression: Node | None) -
     return record[column] if expression is None else evaluate(expression, record)
 
 
-def grain_of(column: str, schema: Schema, grains: Grains) -> Fraction | None:
+def rounding_of(column: str, schema: Schema, rounding: Rounding) -> Fraction | None:
     """Return the grain of a column's values: as declared, or as its type says; None where neither does.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)")}
-    >>> grain_of("price", cents, {}), grain_of("price", cents, {"price": Fraction(1, 2)})
+    >>> rounding_of("price", cents, {}), rounding_of("price", cents, {"price": Fraction(1, 2)})
     (Fraction(1, 100), Fraction(1, 2))
     """
     kind = schema[column]
-    if column in grains or kind.integer:
-        return grains.get(column, Fraction(1))
+    if column in rounding or kind.integer:
+        return rounding.get(column, Fraction(1))
     found = _DECIMAL.fullmatch(kind.native)
     return Fraction(1, 10 ** int(found[1])) if found else None
 
 
-def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None:  # noqa: PLR0911  (one a class)
+def derived_rounding(node: Node, schema: Schema, rounding: Rounding) -> Fraction | None:  # noqa: PLR0911  (one a class)
     """Return a grain of which every value of an expression is a whole multiple; None where none follows.
 
     0 stands for what is always 0.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "n": ColumnType(Kind.NUMBER)}
-    >>> str(derived_grain(parse("price * (1 - price)"), cents, {}))
+    >>> str(derived_rounding(parse("price * (1 - price)"), cents, {}))
     '1/10000'
-    >>> derived_grain(parse("price / n"), cents, {}) is None
+    >>> derived_rounding(parse("price / n"), cents, {}) is None
     True
     """
     match node:
@@ -157,29 +157,29 @@ def derived_grain(node: Node, schema: Schema, grains: Grains) -> Fraction | None
         case Null():
             return Fraction(0)
         case Column():
-            return grain_of(node.name, schema, grains)
+            return rounding_of(node.name, schema, rounding)
         case Negate():
-            return derived_grain(node.operand, schema, grains)
+            return derived_rounding(node.operand, schema, rounding)
         case Arithmetic():
-            return _arithmetic_grain(node, schema, grains)
+            return _arithmetic_rounding(node, schema, rounding)
         case Call():
-            return _call_grain(node, schema, grains)
+            return _call_rounding(node, schema, rounding)
         case Cast():
             kind = checked_kind(node.operand, schema, "")[1]
             if node.target in _WHOLE_TYPES or (node.target == "DOUBLE" and kind is Kind.BOOLEAN):
                 return Fraction(1)
-            return derived_grain(node.operand, schema, grains) if kind is Kind.NUMBER else None
+            return derived_rounding(node.operand, schema, rounding) if kind is Kind.NUMBER else None
         case Case():
             return _common(
-                derived_grain(value, schema, grains)
+                derived_rounding(value, schema, rounding)
                 for value in (*(then for _, then in node.branches), node.default)
             )
         case _:
             return None
 
 
-def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fraction | None:
-    left, right = (derived_grain(side, schema, grains) for side in (node.left, node.right))
+def _arithmetic_rounding(node: Arithmetic, schema: Schema, rounding: Rounding) -> Fraction | None:
+    left, right = (derived_rounding(side, schema, rounding) for side in (node.left, node.right))
     if node.op in ("+", "-", "%"):
         return _common((left, right))
     if left is None or right is None:
@@ -189,15 +189,15 @@ def _arithmetic_grain(node: Arithmetic, schema: Schema, grains: Grains) -> Fract
     return left / right if isinstance(node.right, Number) and right else None
 
 
-def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
+def _call_rounding(node: Call, schema: Schema, rounding: Rounding) -> Fraction | None:
     if node.name in WHOLE:
         return Fraction(1)
     if node.name == "round":
         digits = [int(part.value) for part in node.args[1:] if isinstance(part, Number)]
         return Fraction(10) ** -(digits[0] if digits else 0)
     if node.name == "nullif":
-        return derived_grain(node.args[0], schema, grains)
-    found = [derived_grain(arg, schema, grains) for arg in node.args]
+        return derived_rounding(node.args[0], schema, rounding)
+    found = [derived_rounding(arg, schema, rounding) for arg in node.args]
     if node.name in ("least", "greatest", "abs", "coalesce"):
         return _common(found)
     if node.name == "power" and isinstance(node.args[1], Number) and found[0] is not None:
@@ -207,12 +207,12 @@ def _call_grain(node: Call, schema: Schema, grains: Grains) -> Fraction | None:
     return None
 
 
-def _common(grains: Any) -> Fraction | None:
-    """Return the largest grain of which all are whole multiples; None where one is unknown."""
+def _common(rounding: Any) -> Fraction | None:
+    """Return the largest rounding step of which all are whole multiples; None where one is unknown."""
     common = Fraction(0)
-    for grain in grains:
-        if grain is None:
+    for round_to in rounding:
+        if round_to is None:
             return None
-        denominator = math.lcm(common.denominator, grain.denominator)
-        common = Fraction(math.gcd(int(common * denominator), int(grain * denominator)), denominator)
+        denominator = math.lcm(common.denominator, round_to.denominator)
+        common = Fraction(math.gcd(int(common * denominator), int(round_to * denominator)), denominator)
     return common

@@ -12,16 +12,16 @@ from prdp.errors import InvalidRequest
 Exact = int | float | str | Fraction | Decimal
 """What is accepted where a number must be exact: ``3``, ``0.1``, ``"1/10"``, ``Fraction(1, 10)``."""
 
-_MOST_DIGITS = 400
-_MOST = 10**_MOST_DIGITS
-_LONGEST_TOLD = 100
-MOST_DENOMINATOR = 10**12
+_MAX_DIGITS = 400
+_MAX = 10**_MAX_DIGITS
+_LONGEST_REPR = 100
+MAX_DENOMINATOR = 10**12
 """How fine a share may be; the sum of many has to stay writable."""
 
-MOST_BITS = 12_000
+MAX_BITS = 12_000
 """How long the denominator of a sum of shares may be, but for what decimals add to it."""
 
-_MOST_DECIMALS = 12
+_MAX_DECIMALS = 12
 """A float of more decimals is a quotient such as 1/3, or noise of arithmetic: nobody typed it."""
 
 _SIMPLE = 10_000
@@ -46,7 +46,8 @@ def exact(value: Exact, what: str) -> Fraction:
         return Fraction(int(value)) if isinstance(value, Integral) else _float(value, what)
     if isinstance(value, bool) or not isinstance(value, int | str | Fraction | Decimal):
         raise InvalidRequest(
-            f"{what}={told(value)} is not a number. Write 0.1, text such as '1/10', an int or a Fraction."
+            f"{what}={short_repr(value)} is not a number. Write 0.1, text such as '1/10', an int or a "
+            "Fraction."
         )
     return _read(value, what)
 
@@ -59,11 +60,11 @@ def _float(value: Real, what: str) -> Fraction:
         decimals = -int(number.normalize().as_tuple().exponent)
     except (ValueError, InvalidOperation):  # not finite, or a number of a kind of its own
         raise InvalidRequest(f"{what}={text} is not a number. Write 0.1 or text such as '1/10'.") from None
-    if decimals > _MOST_DECIMALS:
+    if decimals > _MAX_DECIMALS:
         near = Fraction(number).limit_denominator(_SIMPLE)
         same = float(near) == float(value) or str(type(value)(float(near))) == text  # type: ignore[call-arg]
         raise InvalidRequest(
-            f"{what}={text} is a float of more than {_MOST_DECIMALS} decimals, and which number is meant "
+            f"{what}={text} is a float of more than {_MAX_DECIMALS} decimals, and which number is meant "
             f"cannot be told. Write {what}={(str(near) if same else f'{float(value):.12g}')!r}."
         )
     return _read(text, what)
@@ -85,7 +86,7 @@ def exact_share(value: Exact) -> Fraction:
             f"share={value!r} is not a part of the budget: a share is more than 0 and at most 1, "
             "such as '1/10'."
         )
-    if share.denominator > MOST_DENOMINATOR:
+    if share.denominator > MAX_DENOMINATOR:
         raise InvalidRequest(f"share={value!r} is too fine: write it with a denominator of at most 10^12.")
     return share
 
@@ -93,32 +94,33 @@ def exact_share(value: Exact) -> Fraction:
 def _read(value: int | str | Fraction | Decimal, what: str) -> Fraction:
     text = str(value).strip() if isinstance(value, str | Decimal) else value
     try:
-        if isinstance(text, str) and abs(Decimal(text.partition("/")[0]).adjusted()) > _MOST_DIGITS:
-            raise InvalidRequest(f"{what}={told(value)} is out of range.")
+        if isinstance(text, str) and abs(Decimal(text.partition("/")[0]).adjusted()) > _MAX_DIGITS:
+            raise InvalidRequest(f"{what}={short_repr(value)} is out of range.")
         number = Fraction(text)
     except (ValueError, ZeroDivisionError, InvalidOperation, OverflowError):
         raise InvalidRequest(
-            f"{what}={told(value)} is not a number. Write text such as '1/10', '0.1' or '1e-8'."
+            f"{what}={short_repr(value)} is not a number. Write text such as '1/10', '0.1' or '1e-8'."
         ) from None
-    if abs(number.numerator) > _MOST or number.denominator > _MOST:
+    if abs(number.numerator) > _MAX or number.denominator > _MAX:
         raise InvalidRequest(
-            f"{what}={told(value)} has too many digits: write it as a fraction of whole numbers of at most "
-            f"{_MOST_DIGITS} digits."
+            f"{what}={short_repr(value)} has too many digits: write it as a fraction of whole numbers of at "
+            "most "
+            f"{_MAX_DIGITS} digits."
         )
     return number
 
 
-def told(value: object) -> str:
+def short_repr(value: object) -> str:
     """Return a caller's value for a message, whatever it is.
 
-    >>> told("clerk"), len(told("x" * 1000))  # a hundred characters, and three dots
+    >>> short_repr("clerk"), len(short_repr("x" * 1000))  # a hundred characters, and three dots
     ("'clerk'", 103)
     """
     try:
         text = repr(value)
     except Exception:  # a whole number of too many digits, say
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}..."
+    return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR]}..."
 
 
 def spelled(value: Fraction | int) -> str:

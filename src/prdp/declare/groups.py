@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 
 from prdp.declare.columns import Number
 from prdp.declare.computed import computed_type, read_column
-from prdp.declare.exact import exact, told
+from prdp.declare.exact import exact, short_repr
 from prdp.declare.keys import (
-    MOST_KEYS,
+    MAX_KEYS,
     Plain,
     all_whole,
     at_most,
@@ -74,7 +74,7 @@ KeyValue = Plain | Bin | Others
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Records told apart by a column's own value, or by a computed one."""
+    """Records distinguished by a column's own value, or by a computed one."""
 
     column: str
     expression: Node | None = None
@@ -90,7 +90,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """Records told apart by the year, month, ... that a moment lies in."""
+    """Records distinguished by the year, month, ... that a moment lies in."""
 
     column: str
     part: Calendar
@@ -107,7 +107,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """Records told apart by which of some public intervals a number lies in."""
+    """Records distinguished by which of some public intervals a number lies in."""
 
     column: str
     edges: tuple[Fraction, ...]
@@ -153,12 +153,13 @@ def bins(column: str, edges: Iterable[Number]) -> Binned:
     ['[0, 18)', '[18, 65.5]']
     """
     if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
-        raise InvalidRequest(f"edges={told(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
-    read = tuple(_edge(edge, column) for edge in at_most(edges, MOST_KEYS + 1, "edges="))
+        raise InvalidRequest(f"edges={short_repr(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
+    read = tuple(_edge(edge, column) for edge in at_most(edges, MAX_KEYS + 1, "edges="))
     if len(read) < 2 or any(low >= high for low, high in pairwise(read)):
         shown = [_shown(edge) for edge in read]
         raise InvalidRequest(
-            f"edges={told(shown)} for {column!r} are not two or more, ascending. Write edges=[0, 100, 1000]."
+            f"edges={short_repr(shown)} for {column!r} are not two or more, ascending. Write edges=[0, 100, "
+            "1000]."
         )
     return Binned(column, read)
 
@@ -172,7 +173,8 @@ def _edge(edge: object, column: str) -> Fraction:
     found = exact_number(plain) if number else None  # type: ignore[arg-type]
     if found is None:
         raise InvalidRequest(
-            f"{told(edge)} among the edges for {column!r} is no finite number, beyond 1e300, or of more than "
+            f"{short_repr(edge)} among the edges for {column!r} is no finite number, beyond 1e300, or of "
+            "more than "
             "a thousand digits. Write edges=[0, 100, 1000]."
         )
     return found
@@ -200,7 +202,7 @@ class Grouping:
     Records of no listed key are in none, or in one more group that comes last.
 
     Attributes:
-        by: What records are told apart by.
+        by: What records are distinguished by.
         keys: The groups, in the caller's order; one value for each of ``by``.
     """
 
@@ -270,7 +272,7 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
     binned = [key for key in read if isinstance(key, Binned)]
     if not isinstance(other, bool):
-        raise InvalidRequest(f"other={told(other)} is neither True nor False.")
+        raise InvalidRequest(f"other={short_repr(other)} is neither True nor False.")
     if rows or not other:
         refuse_too_many(math.prod((len(key.edges) - 1 for key in binned), start=len(rows)))
     types = [key_type(key, schema) for key in listed]
@@ -292,7 +294,7 @@ def _ordered(
 
 
 def group_key(key: object, schema: Schema) -> GroupKey:
-    """Return what records are told apart by, as the table spells it, or refuse it."""
+    """Return what records are distinguished by, as the table spells it, or refuse it."""
     if isinstance(key, str | Node):
         read = read_column(key, schema, "group_by")
         if read.type.kind is Kind.OTHER:
@@ -344,7 +346,7 @@ def _typed(key: Values | Truncated, value: object, column: ColumnType) -> KeyVal
     typed = typed_key(value, key.column, column)
     if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
         raise InvalidRequest(
-            f"keys= lists {told(value)}, which is not the first moment of a {key.part}: "
+            f"keys= lists {short_repr(value)}, which is not the first moment of a {key.part}: "
             f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
         )
     return typed
@@ -380,7 +382,7 @@ def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
     for row in rows:
         if row in seen:
             raise InvalidRequest(
-                f"keys= lists {', '.join(map(told, row))} twice: every group needs its own key."
+                f"keys= lists {', '.join(map(short_repr, row))} twice: every group needs its own key."
             )
         seen.add(row)
 

@@ -22,7 +22,7 @@ from prdp.schema import ColumnType, Kind
 EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _LISTED = 20
-_MOST_CLASSES = 20_000
+_MAX_CLASSES = 20_000
 
 RawKey = bytes | int | float
 """A key of one column as an engine finds it: bytes of a text, a number, microseconds since 1970."""
@@ -232,9 +232,9 @@ class KeyDomain:
 
     def __post_init__(self) -> None:
         count = math.prod(len(column.classes) for column in self.columns)
-        if count > _MOST_CLASSES or self.size > LARGEST_DOMAIN:
+        if count > _MAX_CLASSES or self.size > LARGEST_DOMAIN:
             raise InvalidRequest(
-                f"there are more than 10^300 possible keys, or more than {_MOST_CLASSES:,} lengths of texts "
+                f"there are more than 10^300 possible keys, or more than {_MAX_CLASSES:,} lengths of texts "
                 "together. Write pattern= where texts have a form, or a smaller longest=."
             )
         likeliest = max(one.weight for one in self.classes)

@@ -9,7 +9,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.declare.groups import Binned, GroupKey, Truncated, first_moment, group_key, key_type
 from prdp.declare.key_domains import (
     ColumnKeys,
@@ -23,7 +23,7 @@ from prdp.declare.key_domains import (
     microseconds_of,
 )
 from prdp.declare.keys import Plain, rows_of, typed_key
-from prdp.declare.patterns import MOST_LETTERS, TextClass, letters_of
+from prdp.declare.patterns import MAX_LETTERS, TextClass, letters_of
 from prdp.declare.text_model import VERSION, likely_classes
 from prdp.errors import InvalidRequest
 from prdp.schema import Bounds, ColumnType, Kind, Schema
@@ -40,8 +40,8 @@ _COARSE = 8
 FALSE_KEYS = Fraction(1, 100)
 """The default number of false keys to expect."""
 
-_MOST_FALSE_KEYS = 100
-_MOST_COLUMNS = 4
+_MAX_FALSE_KEYS = 100
+_MAX_COLUMNS = 4
 _LISTED_PART = Fraction(9, 10)
 """What a list has of the weight where other keys are looked for too."""
 
@@ -79,14 +79,14 @@ class KeySearch:
 
     def of(self, what: str, names: Sequence[str], name: str) -> Any:
         """Return what is said of one column."""
-        said = getattr(self, what)
-        if isinstance(said, Mapping):
-            return next((value for key, value in said.items() if str(key).lower() == name.lower()), None)
-        if said is not None and len(names) > 1:
+        stated = getattr(self, what)
+        if isinstance(stated, Mapping):
+            return next((value for key, value in stated.items() if str(key).lower() == name.lower()), None)
+        if stated is not None and len(names) > 1:
             raise InvalidRequest(
                 f"of several columns, write {what}={{{name!r}: ...}}, for each that needs it."
             )
-        return said
+        return stated
 
 
 PRIVATE = "private"
@@ -99,10 +99,8 @@ SEARCHED_BY = tuple(field.name for field in fields(KeySearch))
 def read_keys(columns: object, schema: Schema) -> tuple[GroupKey, ...]:
     """Return what keys are looked for by, or refuse it."""
     listed = list(columns) if isinstance(columns, list | tuple) else [columns]
-    if not 0 < len(listed) <= _MOST_COLUMNS:
-        raise InvalidRequest(
-            f"keys of {len(listed)} columns cannot be looked for: name 1 to {_MOST_COLUMNS}."
-        )
+    if not 0 < len(listed) <= _MAX_COLUMNS:
+        raise InvalidRequest(f"keys of {len(listed)} columns cannot be looked for: name 1 to {_MAX_COLUMNS}.")
     by = tuple(group_key(key, schema) for key in listed)
     for key in by:
         if isinstance(key, Binned):
@@ -127,7 +125,7 @@ class _Column:
         kind = key_type(self.key, self.schema)
         facts: dict[str, Any] = {"of": self.key.facts}
         classes: _Weighted = []
-        listed = self._said("among")
+        listed = self._stated("among")
         if listed is not None:
             keys = _listed(listed, self.key, kind)
             facts["among"] = listed_facts(keys)
@@ -142,17 +140,17 @@ class _Column:
         """Return the classes beside a list; none where nothing is said of them and a list is given."""
         takes = {Kind.TEXT: {"pattern", "alphabet", "longest"}, Kind.NUMBER: {"between"}}
         takes[Kind.MOMENT] = {"between"}
-        said = {
-            what for what in ("pattern", "between", "alphabet", "longest") if self._said(what) is not None
+        stated = {
+            what for what in ("pattern", "between", "alphabet", "longest") if self._stated(what) is not None
         }
-        wrong = said - takes.get(kind.kind, set())
+        wrong = stated - takes.get(kind.kind, set())
         if wrong:
             fitting = ", ".join(f"{what}=" for what in sorted(takes.get(kind.kind, set()))) or "among="
             raise InvalidRequest(
                 f"{self.key.column!r} holds {kind.kind.value}, of which {min(wrong)}= says nothing. What "
                 f"does: {fitting}."
             )
-        if not said and not alone:
+        if not stated and not alone:
             return []
         match kind.kind:
             case Kind.TEXT:
@@ -166,7 +164,7 @@ class _Column:
                 return [(ListedKeys((0, 1)), Fraction(1))]
 
     def _texts(self, facts: dict[str, Any]) -> _Weighted:
-        pattern, alphabet, longest = map(self._said, ("pattern", "alphabet", "longest"))
+        pattern, alphabet, longest = map(self._stated, ("pattern", "alphabet", "longest"))
         if pattern is not None:
             if alphabet is not None or longest is not None:
                 raise InvalidRequest("pattern= says all of the texts: leave alphabet= and longest= out.")
@@ -178,10 +176,11 @@ class _Column:
         letters = letters_of(PRINTABLE if alphabet is None else alphabet, "alphabet=")
         most = LONGEST if longest is None else longest
         if not isinstance(most, int) or isinstance(most, bool) or not most >= 0:
-            raise InvalidRequest(f"longest={told(most)} is no number of characters.")
-        if most > MOST_LETTERS or most * math.log10(len(letters)) > 300:
+            raise InvalidRequest(f"longest={short_repr(most)} is no number of characters.")
+        if most > MAX_LETTERS or most * math.log10(len(letters)) > 300:
             raise InvalidRequest(
-                f"longest={told(most)}: a text has {MOST_LETTERS:,} characters at most, and there may be "
+                f"longest={short_repr(most)}: a text has {MAX_LETTERS:,} characters at most, and there may "
+                "be "
                 "10^300 texts of a length. Write less."
             )
         facts |= {"alphabet": "".join(letters), "longest": most}
@@ -190,7 +189,7 @@ class _Column:
 
     def _numbers(self, kind: ColumnType, facts: dict[str, Any]) -> _Weighted:
         name = self.key.column
-        between = self._said("between")
+        between = self._stated("between")
         if between is None and self.key.expression is None:
             between = self.bounds.get(name)
         if between is None:
@@ -203,7 +202,8 @@ class _Column:
         reach = 2**63 - 1 if kind.integer else _WHOLE_FLOATS if kind.native == "FLOAT" else _WHOLE_DOUBLES
         if not -reach <= whole[0] <= whole[1] <= reach:
             raise InvalidRequest(
-                f"between={told(between)} for {name!r}: no whole number lies there, or one beyond {reach:,}."
+                f"between={short_repr(between)} for {name!r}: no whole number lies there, or one beyond "
+                f"{reach:,}."
             )
         for end in whole:
             typed_key(end, name, kind)  # refuses what a column of decimals cannot hold
@@ -218,24 +218,24 @@ class _Column:
                 f"prdp.date_trunc('day', {name!r})."
             )
         part = self.key.part if isinstance(self.key, Truncated) else "day"
-        between = self._said("between")
+        between = self._stated("between")
         if between is None:
             raise InvalidRequest(f"which days can {name!r} be? Write between=('2026-01-01', '2026-12-31').")
         low, high = (typed_key(end, name, kind) for end in _ends(between, name))
         if not isinstance(low, datetime) or not isinstance(high, datetime) or low > high:
-            raise InvalidRequest(f"between={told(between)} for {name!r}: the first day comes first.")
+            raise InvalidRequest(f"between={short_repr(between)} for {name!r}: the first day comes first.")
         found = MomentRange(part, first_moment(low, part), first_moment(high, part))
         facts["between"] = [found.low.isoformat(), found.high.isoformat()]
         return [(found, Fraction(1))]
 
-    def _said(self, what: str) -> Any:
+    def _stated(self, what: str) -> Any:
         return self.search.of(what, self.names, self.key.column)
 
 
 def _ends(between: Any, name: str) -> tuple[Any, Any]:
     pair = isinstance(between, tuple | list) and len(between) == 2
     if not pair:
-        raise InvalidRequest(f"between={told(between)} for {name!r} is no pair: write between=(1, 99).")
+        raise InvalidRequest(f"between={short_repr(between)} for {name!r} is no pair: write between=(1, 99).")
     return between[0], between[1]
 
 
@@ -263,16 +263,19 @@ def _raw(key: Plain) -> RawKey:
 
 def _false_keys(number: Exact) -> Fraction:
     read = exact(number, "false_keys")
-    if not 0 < read <= _MOST_FALSE_KEYS or read.denominator > 10**12:
+    if not 0 < read <= _MAX_FALSE_KEYS or read.denominator > 10**12:
         raise InvalidRequest(
-            f"false_keys={told(number)} is no number of false keys to expect: write 0.01, between 1e-12 and "
-            f"{_MOST_FALSE_KEYS}."
+            f"false_keys={short_repr(number)} is no number of false keys to expect: write 0.01, between "
+            "1e-12 and "
+            f"{_MAX_FALSE_KEYS}."
         )
     return read
 
 
-def _refuse_unknown(what: str, said: object, names: Sequence[str]) -> None:
+def _refuse_unknown(what: str, stated: object, names: Sequence[str]) -> None:
     known = {name.lower() for name in names}
-    unknown = [key for key in said if str(key).lower() not in known] if isinstance(said, Mapping) else []
+    unknown = [key for key in stated if str(key).lower() not in known] if isinstance(stated, Mapping) else []
     if unknown:
-        raise InvalidRequest(f"{what}= speaks of {told(unknown[0])}, but keys are looked for by {names}.")
+        raise InvalidRequest(
+            f"{what}= speaks of {short_repr(unknown[0])}, but keys are looked for by {names}."
+        )

@@ -12,35 +12,35 @@ from fractions import Fraction
 from itertools import islice, product
 from typing import Any
 
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable, moment_from
 from prdp.schema import ColumnType, Kind
 
-MOST_KEYS = 100_000
+MAX_KEYS = 100_000
 LARGEST = 10**300
 """Beyond it no number is a key or an edge."""
 
-_MOST_BITS = 4096
+_MAX_BITS = 4096
 _LARGEST_FLOAT = 3.4e38
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _EXACT_DIGITS = 15
-"""Decimals of so many digits are told apart by their nearest doubles."""
+"""Decimals of so many digits are distinguished by their nearest doubles."""
 
 Plain = str | int | float | bool | datetime
 
 
 def refuse_too_many(count: int) -> None:
     """Refuse more groups than can be answered, or none."""
-    if not 0 < count <= MOST_KEYS:
-        raise InvalidRequest(f"{count:,} groups were listed: list from 1 to {MOST_KEYS:,}.")
+    if not 0 < count <= MAX_KEYS:
+        raise InvalidRequest(f"{count:,} groups were listed: list from 1 to {MAX_KEYS:,}.")
 
 
 def at_most(items: Iterable[object], most: int, what: str) -> list[object]:
     """Return the items of what may never end, or refuse them."""
     listed = list(islice(items, most + 1))
     if len(listed) > most:
-        raise InvalidRequest(f"{what} lists more than {most:,}: list from 1 to {MOST_KEYS:,} groups.")
+        raise InvalidRequest(f"{what} lists more than {most:,}: list from 1 to {MAX_KEYS:,} groups.")
     return listed
 
 
@@ -73,10 +73,10 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         return list(zip(*columns, strict=True))
     if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
         raise InvalidRequest(
-            f"keys={told(keys)} is no list of keys, whose order is part of the question. Write "
+            f"keys={short_repr(keys)} is no list of keys, whose order is part of the question. Write "
             "keys=['clerk', 'chef']."
         )
-    alone = at_most(keys, MOST_KEYS, "keys=")
+    alone = at_most(keys, MAX_KEYS, "keys=")
     if len(names) == 1 and set(map(type, alone)) <= {int, str}:
         return list(zip(alone, strict=True))
     rows: list[tuple[object, ...]] = []
@@ -85,7 +85,7 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         if len(row) != len(names):
             crossed = ", ".join(f"{name!r}: [...]" for name in names)
             raise InvalidRequest(
-                f"the key {told(key)} has {len(row)} of {len(names)} values ({', '.join(names)}): "
+                f"the key {short_repr(key)} has {len(row)} of {len(names)} values ({', '.join(names)}): "
                 f"list tuples, or a dict of lists whose combinations are the keys, keys={{{crossed}}}."
             )
         rows.append(row)
@@ -123,8 +123,8 @@ def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]
     column = table[same[0]]
     refuse_queries(column, "keys", f" for {name!r}")
     if isinstance(column, str | bytes | set | frozenset) or not isinstance(column, Iterable):
-        raise InvalidRequest(f"keys= has {told(column)} for {name!r}, which is no list of keys.")
-    return at_most(column, MOST_KEYS, f"keys= for {name!r}")
+        raise InvalidRequest(f"keys= has {short_repr(column)} for {name!r}, which is no list of keys.")
+    return at_most(column, MAX_KEYS, f"keys= for {name!r}")
 
 
 def table_columns(keys: object) -> Mapping[str, Sequence[object]] | None:
@@ -151,13 +151,13 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
     plain = plain_value(value)
     if is_missing(plain):
         raise InvalidRequest(
-            f"keys= lists {told(value)} for {name!r}: records without a value form no group. Ask "
+            f"keys= lists {short_repr(value)} for {name!r}: records without a value form no group. Ask "
             f"where('{name} IS NULL') for them."
         )
     typed = _as_kind(plain, column)
     if typed is None:
         raise InvalidRequest(
-            f"keys= lists {told(value)}, but {name!r} holds {column.kind.value} ({column.native}). "
+            f"keys= lists {short_repr(value)}, but {name!r} holds {column.kind.value} ({column.native}). "
             f"Write {_example(column)}."
         )
     return typed
@@ -257,13 +257,13 @@ def exact_number(value: float | Fraction | Decimal) -> Fraction | None:
     >>> exact_number(0.5), exact_number(Decimal("0.1")), exact_number(float("inf"))
     (Fraction(1, 2), Fraction(1, 10), None)
     """
-    if isinstance(value, Decimal) and not (value.is_finite() and abs(value.adjusted()) <= _MOST_BITS // 4):
+    if isinstance(value, Decimal) and not (value.is_finite() and abs(value.adjusted()) <= _MAX_BITS // 4):
         return None
     try:
         exact = Fraction(value)
     except (ValueError, OverflowError):  # NaN, infinity
         return None
-    fine = exact.denominator.bit_length() > _MOST_BITS
+    fine = exact.denominator.bit_length() > _MAX_BITS
     return None if fine or abs(exact) > LARGEST else exact
 
 

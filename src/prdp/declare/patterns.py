@@ -15,8 +15,8 @@ from prdp.expressions.spelling import is_writable
 LARGEST_DOMAIN = 10**300
 """How many keys a class may have."""
 
-_MOST_BLOCKS = 256
-MOST_LETTERS = 1000
+_MAX_BLOCKS = 256
+MAX_LETTERS = 1000
 """How many characters a text may have."""
 
 _SPECIAL = frozenset(".*+^$()|\\")
@@ -82,9 +82,9 @@ class TextClass:
         """Return the texts of a pattern such as ``[A-Z]{2}[0-9]{3,5}-?x``, or refuse it."""
         items = _items(pattern)
         count = math.prod(most - least + 1 for _, least, most in items)
-        if count > _MOST_BLOCKS:
+        if count > _MAX_BLOCKS:
             raise InvalidRequest(
-                f"pattern={pattern!r} has {count:,} combinations of counts, and {_MOST_BLOCKS} are the most: "
+                f"pattern={pattern!r} has {count:,} combinations of counts, and {_MAX_BLOCKS} are the most: "
                 "write fixed counts, as in [0-9]{5}."
             )
         blocks = []
@@ -157,8 +157,8 @@ def _items(pattern: object) -> list[tuple[Letters, int, int]]:
             letters = (letter,)
         least, most, place = _counts(pattern, place)
         items.append((letters, least, most))
-    if sum(most for _, _, most in items) > MOST_LETTERS:
-        raise InvalidRequest(f"pattern={pattern!r} spells more than {MOST_LETTERS} characters.")
+    if sum(most for _, _, most in items) > MAX_LETTERS:
+        raise InvalidRequest(f"pattern={pattern!r} spells more than {MAX_LETTERS} characters.")
     return items
 
 
@@ -206,7 +206,7 @@ def _counts(pattern: str, place: int) -> tuple[int, int, int]:
 
 
 def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_LETTERS))
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LETTERS))
 
 
 def _refused(pattern: str, place: int, why: str) -> InvalidRequest:

@@ -63,7 +63,7 @@ class Tree:
         if private in public:
             raise InvalidRequest(f"the table {private!r} cannot be private and public at once.")
         known = known_column(key, schemas[private], "key")
-        _refuse_unless_told_apart(known, schemas[private])
+        _refuse_unless_distinguishable(known, schemas[private])
         joined_by: dict[str, Reference] = {}
         for source, target in references.items():
             reference = _reference(source, target, schemas)
@@ -182,7 +182,7 @@ def _refuse_unless_joinable(reference: Reference, schemas: Mapping[str, Schema])
         )
 
 
-def _refuse_unless_told_apart(key: str, schema: Schema) -> None:
+def _refuse_unless_distinguishable(key: str, schema: Schema) -> None:
     """Refuse a key of which the engine may take two for one: it has a month for thirty days."""
     if schema[key].kind is Kind.OTHER:
         raise InvalidRequest(

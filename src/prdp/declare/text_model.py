@@ -65,7 +65,7 @@ COSTS = {kind: tuple(map(int, row.split())) for kind, row in _ROWS.items()}
 VERSION = 1
 """Of the costs: a ledger keeps it, since other costs are another question."""
 
-MOST_BITS = 256
+MAX_BITS = 256
 """Texts that cost more are not looked for: they would need some 180 over the share."""
 
 _PER_BIT = 8
@@ -110,7 +110,7 @@ def bits_of(key: bytes) -> int | None:
         cost += _COST[kind][letter]
         kind = _KIND[letter]
     bits = -(-(cost + _COST[kind][END]) // _PER_BIT)
-    return bits if bits <= MOST_BITS else None
+    return bits if bits <= MAX_BITS else None
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +122,7 @@ def _endings() -> dict[str, list[int]]:
         for letter in LETTERS:
             step = (_KIND[letter], _COST[kind][letter])
             steps[kind][step] = steps[kind].get(step, 0) + 1
-    for cost in range(MOST_BITS * _PER_BIT + 1):
+    for cost in range(MAX_BITS * _PER_BIT + 1):
         for kind in KINDS:
             longer = sum(
                 times * counts[after][cost - spent]
@@ -189,6 +189,6 @@ class LikelyTexts:
 
 def likely_classes(step: int = 1) -> list[tuple[LikelyTexts, Fraction]]:
     """Return all classes that have a text, with weights that add up to 1."""
-    every = [LikelyTexts(bits, step) for bits in range(step, MOST_BITS + 1, step)]
+    every = [LikelyTexts(bits, step) for bits in range(step, MAX_BITS + 1, step)]
     total = sum((one.weight for one in every), start=Fraction(0))
     return [(one, one.weight / total) for one in every if one.size]

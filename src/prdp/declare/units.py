@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from prdp.declare.references import Reference
 from prdp.errors import InvalidRequest
 
-MOST_ROWS = 1 << 20
-"""An owner adds at most so many times what one row can add, unless the caller says otherwise."""
+MAX_ROWS = 1 << 20
+"""A unit adds at most so many times what one row can add, unless the caller says otherwise."""
 
-_MOST = 1 << 40
+_MAX = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class JoinedTables:
     """The tables that rows are results of: one row of each, found by references that lead to an owner.
 
     Attributes:
-        private: The table of the owners, which the policy reads.
+        private: The table of the units, which the policy reads.
         key: The column that names them there.
         tables: The joined tables, the private one first, each after one that it is joined to.
         joined_by: For each table but the private one, its reference.
@@ -35,8 +35,8 @@ class JoinedTables:
     public: frozenset[str] = frozenset()
 
     @property
-    def owner_tables(self) -> frozenset[str]:
-        """The tables in which an owner has one row: its own, and public ones looked up from there."""
+    def unit_tables(self) -> frozenset[str]:
+        """The tables in which a unit has one row: its own, and public ones looked up from there."""
         found = {self.private}
         for table in self.tables:
             if table in self.public and self.joined_by[table].table in found:
@@ -45,7 +45,7 @@ class JoinedTables:
 
     @property
     def ids(self) -> dict[str, str]:
-        """For each column that names owners or rows of theirs, the table whose rows it names."""
+        """For each column that names units or rows of theirs, the table whose rows it names."""
         named = {(self.private, self.key): self.private}
         for reference in self.joined_by.values():
             if reference.to not in self.public:
@@ -54,33 +54,33 @@ class JoinedTables:
         return {shown: named[place] for shown, place in self.names.items() if place in named}
 
     def owns(self, column: str) -> bool:
-        """Say whether all rows of an owner have the same value in a column."""
-        return self.names[column][0] in self.owner_tables
+        """Say whether all rows of a unit have the same value in a column."""
+        return self.names[column][0] in self.unit_tables
 
 
 @dataclass(frozen=True, slots=True)
-class Owners:
+class PrivacyUnit:
     """Who is protected with all rows that belong to them.
 
-    >>> Owners("customer_id").noun
+    >>> PrivacyUnit("customer_id").noun
     'one customer_id with all of its rows'
 
     Attributes:
         id: The column whose value says whose row it is; rows without one are nobody's.
-        most_rows: An owner adds at most so many times what one row can add; what is more is cut off.
-        join: The tables that rows are results of; None where owners and rows are one table.
-        one_row: Whether owners with more than one own row are left out of every answer. Own rows are all
+        max_rows: A unit adds at most so many times what one row can add; what is more is cut off.
+        join: The tables that rows are results of; None where units and rows are one table.
+        one_row: Whether units with more than one own row are left out of every answer. Own rows are all
             rows of the table that the policy reads: no filter and no invalid budget makes them fewer.
     """
 
     id: str
-    most_rows: int = MOST_ROWS
+    max_rows: int = MAX_ROWS
     join: JoinedTables | None = None
     one_row: bool = False
 
     @property
     def noun(self) -> str:
-        """What one owner is, in words."""
+        """What one unit is, in words."""
         if self.join is not None:
             alone = "; in no answer if it has several rows there" if self.one_row else ""
             return f"one {self.join.key} of {self.join.private} with all rows that belong to it{alone}"
@@ -90,28 +90,28 @@ class Owners:
 
     @property
     def one_row_is_all(self) -> bool:
-        """Whether an owner that takes part has one row, and so is in one group at most."""
+        """Whether a unit that takes part has one row, and so is in one group at most."""
         return self.one_row and self.join is None
 
     @property
     def declared(self) -> str:
         """How the caller declared them."""
         if self.join is None:
-            return f"a table opened with protect={self.id!r}"
+            return f"a table opened with privacy_unit={self.id!r}"
         return f"a join with the private table {self.join.private!r}"
 
     @property
     def ids(self) -> Mapping[str, str]:
-        """For each column that names owners or rows of theirs, whose rows it names."""
+        """For each column that names units or rows of theirs, whose rows it names."""
         return {self.id: "protected"} if self.join is None else self.join.ids
 
 
-def read_most_rows(most_rows: int) -> int:
-    """Return how many rows an owner can have, or refuse what is no such number.
+def read_max_rows(max_rows: int) -> int:
+    """Return how many rows a unit can have, or refuse what is no such number.
 
-    >>> read_most_rows(1000)
+    >>> read_max_rows(1000)
     1000
     """
-    if not isinstance(most_rows, int) or isinstance(most_rows, bool) or not 1 <= most_rows <= _MOST:
-        raise InvalidRequest(f"most_rows={most_rows!r} is no number of rows: a whole number, 1 to 2^40.")
-    return most_rows
+    if not isinstance(max_rows, int) or isinstance(max_rows, bool) or not 1 <= max_rows <= _MAX:
+        raise InvalidRequest(f"max_rows={max_rows!r} is no number of rows: a whole number, 1 to 2^40.")
+    return max_rows

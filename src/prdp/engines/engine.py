@@ -8,31 +8,31 @@ from typing import Any, Protocol
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
 from prdp.schema import Schema
 
 
-class OwnerEngine(Protocol):
-    """A reader of the rows of owners: of a table that names them, or of several that are joined."""
+class UnitEngine(Protocol):
+    """A reader of the rows of units: of a table that names them, or of several that are joined."""
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Return the cells of owners: what each contributes, and how many rows.
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Return the cells of units: what each contributes, and how many rows.
 
-        One pair for all of them; where owners are in one group at most (``apart``), one for each group.
+        One pair for all of them; where units are in one group at most (``apart``), one for each group.
 
         Raises:
             EngineFailure: As in ``Engine.summarise``.
         """
 
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Return each group's total, every owner scaled down to its cap.
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Return each group's total, every unit scaled down to its cap.
 
-        An owner whose absolute contributions to all groups add up to more than its cap counts in each group
+        A unit whose absolute contributions to all groups add up to more than its cap counts in each group
         for its contribution times cap / sum, rounded toward zero.
 
         Args:
-            reading: Which owners and what they contribute; it has groups.
-            caps: How far owners may count.
+            reading: Which units and what they contribute; it has groups.
+            caps: How far units may count.
             count_rows: Whether rows are added up instead of values.
 
         Raises:
@@ -40,8 +40,8 @@ class OwnerEngine(Protocol):
         """
 
 
-class JoinEngine(OwnerEngine, Protocol):
-    """A reader of several tables, for the rows of owners that are results of a join."""
+class JoinEngine(UnitEngine, Protocol):
+    """A reader of several tables, for the rows of units that are results of a join."""
 
     @property
     def schemas(self) -> Mapping[str, Schema]:
@@ -54,7 +54,7 @@ class JoinEngine(OwnerEngine, Protocol):
         """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
 
 
-class Engine(OwnerEngine, Protocol):
+class Engine(UnitEngine, Protocol):
     """A reader of one table's records that returns exact totals."""
 
     @property
@@ -101,7 +101,7 @@ class Engine(OwnerEngine, Protocol):
         """Read every record once and return the keys that records have, with the budgets behind each.
 
         A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
-        0 or 1; it has one row, and none if it is NULL or NaN. Of owners, see proofs/keys.md.
+        0 or 1; it has one row, and none if it is NULL or NaN. Of units, see proofs/keys.md.
 
         Raises:
             EngineFailure: As in ``summarise``.

@@ -11,7 +11,7 @@ from prdp.engines.statements.cells import statement
 from prdp.engines.statements.distinct_keys import key_statement, top_statement
 from prdp.engines.statements.rows import rows_statement
 from prdp.engines.statements.unit_totals import scaled_statement, scaled_together
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead, TopRead
+from prdp.plan.reads import CellRead, KeyRead, RowRead, TopRead, UnitRead
 from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
@@ -34,13 +34,13 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
             return (read.statement(records, schema),)
 
 
-def later_statement(read: OwnerRead, rows: str, *, count_rows: bool) -> str:
+def later_statement(read: UnitRead, rows: str, *, count_rows: bool) -> str:
     """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
     return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
 
 
 def later_together(
-    read: OwnerRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
+    read: UnitRead, rows: str, looks: Sequence[tuple[int, bool]], held: str | None = None
 ) -> str:
     """Return the statement of several looks: which read each is about, and whether it counts rows."""
     wanted = [Look(Caps((_DRAWN,)), count_rows, place) for place, count_rows in looks]

@@ -58,7 +58,7 @@ def progress(listener: Listener) -> Iterator[None]:
 
     >>> import numpy
     >>> import prdp
-    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy="1", stand_in=True)
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy="1", synthetic=True)
     >>> with prdp.progress(print):  # this takes less than a second
     ...     answer = people.count(share=0.1)
     """
@@ -110,7 +110,7 @@ def watched(percent: Callable[[], float] = lambda: UNKNOWN) -> Iterator[None]:
 @contextmanager
 def _telling(listener: Listener, watch: _Watch) -> Iterator[None]:
     done = threading.Event()
-    teller = threading.Thread(target=_tell, args=(listener, watch, done), daemon=True)
+    teller = threading.Thread(target=_report, args=(listener, watch, done), daemon=True)
     token = _WATCH.set(watch)
     teller.start()
     try:
@@ -121,7 +121,7 @@ def _telling(listener: Listener, watch: _Watch) -> Iterator[None]:
         teller.join()
 
 
-def _tell(listener: Listener, watch: _Watch, done: threading.Event) -> None:
+def _report(listener: Listener, watch: _Watch, done: threading.Event) -> None:
     """Tell a listener until the work is done; if it fails, it is told no more."""
     begun, most = time.monotonic(), 0
     with suppress(Exception):

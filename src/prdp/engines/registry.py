@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Protocol, cast
 
 from prdp.declare.columns import known_column
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
@@ -234,7 +234,9 @@ def refuse_unless_installed(name: str) -> None:
 def refuse_unless_table_name(table: object) -> None:
     """Refuse what can be no table's name in a database."""
     if table is not None and (not isinstance(table, str) or not table or not is_writable(table)):
-        raise InvalidRequest(f"table={told(table)} is no table's name: write a text, such as 'accounts'.")
+        raise InvalidRequest(
+            f"table={short_repr(table)} is no table's name: write a text, such as 'accounts'."
+        )
 
 
 def _refuse_unless_engine(engine: object) -> None:

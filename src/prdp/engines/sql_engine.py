@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps, Look
-from prdp.declare.keys import MOST_KEYS
+from prdp.declare.keys import MAX_KEYS
 from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.explain import later_statement, later_together, statements
 from prdp.engines.interrupts import read_or_fail, stoppable
@@ -19,10 +19,10 @@ from prdp.engines.statements.cells import Arrays, plan_statement, statement
 from prdp.engines.statements.distinct_keys import key_statement, top_statement
 from prdp.engines.statements.key_masses import MassStatement, joined_mass_statement, mass_statement
 from prdp.engines.statements.rows import rows_statement
-from prdp.engines.statements.unit_cache import HeldOwners, SecondLook
+from prdp.engines.statements.unit_cache import SecondLook, UnitCache
 from prdp.engines.statements.unit_rows import id_sql, rows_of_join, rows_of_table
 from prdp.engines.statements.unit_totals import (
-    OwnerStatement,
+    UnitStatement,
     all_in_order,
     in_order,
     scaled_statement,
@@ -30,7 +30,7 @@ from prdp.engines.statements.unit_totals import (
 )
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead, Read, RowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, Read, RowRead, UnitRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
 
@@ -55,7 +55,7 @@ class SqlEngine(InOneProcess):
         self._tables = self._find()
         self.schemas: Mapping[str, Schema] = {name: one.schema for name, one in self._tables.items()}
         self.source = next(iter(self._tables.values())).source if len(self._tables) == 1 else ""
-        self._owners = HeldOwners(database.read_once)
+        self._unit = UnitCache(database.read_once)
 
     def __repr__(self) -> str:
         return f"<SqlEngine of {', '.join(map(repr, self._tables))} in {self.name}>"
@@ -175,42 +175,42 @@ class SqlEngine(InOneProcess):
         """Return the values of a public table's column, each once and sorted; as many as may be keys."""
         name = quoted(column)
         rows = f"SELECT DISTINCT {name} AS found FROM {self.slot(table)} WHERE {name} IS NOT NULL"
-        found = self.rows_of(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MOST_KEYS + 1}")
+        found = self.rows_of(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MAX_KEYS + 1}")
         return self.database.values([value for (value,) in found], self.schemas[table][column].kind)
 
-    def fold_owners(self, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Read every row once and return the cells of owners: what they add, and how many rows."""
-        owners = OwnerStatement.of(reading, self._owner_rows(reading))
-        return owners.summaries(self.columns(owners.sql))
+    def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+        """Read every row once and return the cells of units: what they add, and how many rows."""
+        unit = UnitStatement.of(reading, self._unit_rows(reading))
+        return unit.summaries(self.columns(unit.sql))
 
-    def fold_and_look(self, reading: OwnerRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners and the second look at them; their rows may be held meanwhile."""
-        if self._owners.holds(reading):
-            return self._owners.fold(self, reading, self._owner_rows(reading))
-        return self.fold_owners(reading), partial(self.scale_together, reading)
+    def fold_and_look(self, reading: UnitRead) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
+        """Return the cells of units and the second look at them; their rows may be held meanwhile."""
+        if self._unit.holds(reading):
+            return self._unit.fold(self, reading, self._unit_rows(reading))
+        return self.fold_units(reading), partial(self.scale_together, reading)
 
     def let_go(self) -> None:
         """Drop the rows that are held for a second look of this thread's question."""
-        self._owners.let_go(self)
+        self._unit.let_go(self)
 
-    def scale_owners(self, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Read every row once and return each group's total, every owner scaled down to its cap."""
-        sql = scaled_statement(reading, self._owner_rows(reading), caps, count_rows=count_rows)
+    def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+        """Read every row once and return each group's total, every unit scaled down to its cap."""
+        sql = scaled_statement(reading, self._unit_rows(reading), caps, count_rows=count_rows)
         return in_order(reading, self.rows_of(sql))
 
-    def scale_together(self, reading: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-        """Read every row twice, and return for several looks what ``scale_owners`` does for one."""
-        sql = scaled_together(reading, self._owner_rows(reading), looks)
+    def scale_together(self, reading: UnitRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Read every row twice, and return for several looks what ``scale_units`` does for one."""
+        sql = scaled_together(reading, self._unit_rows(reading), looks)
         return all_in_order(reading, self.rows_of(sql), len(looks))
 
     def shown(self, read: Any) -> tuple[str, ...]:
         """Return the statements of a read, for people; nothing is run."""
-        if isinstance(read, OwnerRead):
-            rows = self._owner_rows(read)
+        if isinstance(read, UnitRead):
+            rows = self._unit_rows(read)
             found = (
-                self._owners.shown(read, rows)
-                if self._owners.holds(read)
-                else (OwnerStatement.of(read, rows).sql,)
+                self._unit.shown(read, rows)
+                if self._unit.holds(read)
+                else (UnitStatement.of(read, rows).sql,)
             )
         elif isinstance(read, KeyMassRead):
             found = (self._mass_statement(read).sql,)
@@ -218,15 +218,15 @@ class SqlEngine(InOneProcess):
             found = statements(read, self.schema, self.records, own_column=self.database.own_column)
         return tuple(map(self.written, found))
 
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+    def shown_later(self, read: UnitRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point, for people; nothing is run."""
-        return self.written(later_statement(read, self._owner_rows(read), count_rows=count_rows))
+        return self.written(later_statement(read, self._unit_rows(read), count_rows=count_rows))
 
-    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+    def shown_together(self, read: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of several looks that follow drawn clipping points; nothing is run."""
-        if self._owners.holds(read):
-            return self.written(self._owners.shown_together(read, looks))
-        return self.written(later_together(read, self._owner_rows(read), looks))
+        if self._unit.holds(read):
+            return self.written(self._unit.shown_together(read, looks))
+        return self.written(later_together(read, self._unit_rows(read), looks))
 
     def _find(self) -> Mapping[str, OpenedTable]:
         return stoppable(self.database.stopped, self.database.find, self.database.lock)
@@ -236,12 +236,12 @@ class SqlEngine(InOneProcess):
         written = self.database.write(sql, self._tables)
         return read_or_fail(self.database.stopped, lambda: run(written, self._tables), self.database.lock)
 
-    def _owner_rows(self, reading: OwnerRead) -> str:
-        if reading.owners.join is None:
+    def _unit_rows(self, reading: UnitRead) -> str:
+        if reading.unit.join is None:
             return rows_of_table(reading, self.schema, self.records)
         return rows_of_join(reading, self.schemas, self.database.slots)
 
     def _mass_statement(self, reading: KeyMassRead) -> MassStatement:
-        if reading.owners is None or reading.owners.join is None:
+        if reading.unit is None or reading.unit.join is None:
             return mass_statement(reading, self.schema, self.records)
         return joined_mass_statement(reading, self.schemas, self.database.slots)

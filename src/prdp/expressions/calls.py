@@ -8,8 +8,8 @@ from prdp.expressions.functions import (
     ADDED,
     COUNTED_IN,
     LONGEST_PATTERN,
-    MOST_ADDED,
-    MOST_DIGITS,
+    MAX_ADDED,
+    MAX_DIGITS,
     PARTS_SPELLED,
     SIGNATURES,
     TRUNCATED_TO,
@@ -81,9 +81,9 @@ def misuse(call: Call) -> Misuse | None:
         case (("like" | "ilike"), (_, Text() as pattern, *escape)):
             return _pattern(pattern, *escape)
         case ("round", (_, Number() as digits)) if not (
-            is_whole(digits.value) and abs(digits.value) <= MOST_DIGITS
+            is_whole(digits.value) and abs(digits.value) <= MAX_DIGITS
         ):
-            reason = f"round keeps between -{MOST_DIGITS} and {MOST_DIGITS} digits behind the point"
+            reason = f"round keeps between -{MAX_DIGITS} and {MAX_DIGITS} digits behind the point"
             return digits, reason, "Write such as round(x, 2), or round(x, -3) for thousands."
     return None
 
@@ -99,7 +99,7 @@ def _unit(name: str, unit: Text) -> Misuse | None:
 
 
 def _added(number: Node) -> Misuse | None:
-    if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MOST_ADDED:
+    if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MAX_ADDED:
         return None
     return number, "an INTERVAL is a whole number of one unit", "Write such as INTERVAL '90 days'."
 

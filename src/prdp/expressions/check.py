@@ -11,7 +11,6 @@ from prdp.errors import ExpressionError
 from prdp.expressions.calls import misuse
 from prdp.expressions.functions import CASTS, SIGNATURES
 from prdp.expressions.nodes import (
-    Among,
     And,
     Arithmetic,
     Boolean,
@@ -20,6 +19,7 @@ from prdp.expressions.nodes import (
     Cast,
     Column,
     Compare,
+    InList,
     IsNull,
     IsTrue,
     Moment,
@@ -50,7 +50,7 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     >>> from prdp.expressions.parse import parse
     >>> from prdp.schema import ColumnType
     >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
-    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
+    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").remaining
     Column(name='Age')
     >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
     Traceback (most recent call last):
@@ -104,7 +104,7 @@ class _Checker:
                 return node, None
             case Column():
                 return self._column(node)
-            case Compare() | Among():
+            case Compare() | InList():
                 return self._comparison(node), Kind.BOOLEAN
             case Case():
                 return self._case(node)
@@ -228,8 +228,8 @@ class _Checker:
             advice = f"Write IS NULL or IS NOT NULL for values that are missing. {known}"
         self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
 
-    def _comparison(self, node: Compare | Among) -> Node:
-        if isinstance(node, Among):
+    def _comparison(self, node: Compare | InList) -> Node:
+        if isinstance(node, InList):
             operand, kind = self.typed(node.operand)
             for item in node.items:
                 self._comparable(node.operand, kind, item, self.typed(item)[1])

@@ -14,7 +14,7 @@ from prdp.expressions.functions import MomentPart
 DAY = 86_400_000_000
 """Microseconds."""
 
-MOST_DAYS = 3_652_058.0
+MAX_DAYS = 3_652_058.0
 """From the first day to the last."""
 
 MICROSECONDS = {"week": 7 * DAY, "day": DAY, "hour": DAY // 24, "minute": 60_000_000, "second": 1_000_000}

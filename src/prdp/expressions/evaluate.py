@@ -17,7 +17,6 @@ from prdp.expressions.casts import cast
 from prdp.expressions.datetimes import PART_MEANING, added, counted, days_between, truncated
 from prdp.expressions.functions import SIGNATURES
 from prdp.expressions.nodes import (
-    Among,
     And,
     Arithmetic,
     Boolean,
@@ -27,6 +26,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Moment,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Value = float | str | bool | datetime | None
 """What an expression can give; ``None`` is unknown."""
 
-Strict = Negate | Arithmetic | Call | Cast | Compare | Among
+Strict = Negate | Arithmetic | Call | Cast | Compare | InList
 """What is unknown as soon as one operand is."""
 
 _TYPES: dict[Kind | None, type] = {
@@ -154,13 +154,13 @@ def _strict(node: Strict, record: Mapping[str, object]) -> Value:  # noqa: PLR09
             return cast(operands[0], node.target)
         case Compare():
             return compare(node.op, *operands)
-        case Among():
-            return _among(operands[0], node)
+        case InList():
+            return _in_list(operands[0], node)
         case _:
             assert_never(node)
 
 
-def _among(value: Any, node: Among) -> bool | None:
+def _in_list(value: Any, node: InList) -> bool | None:
     """Return whether a value is one of the items: what ``=`` with each of them gives, joined by OR."""
     alike = [item.value for item in node.items if type(item.value) is type(value)]
     if value in alike:

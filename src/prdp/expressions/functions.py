@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from prdp.schema import Kind
 
-MOST_ARGUMENTS = 4_000
+MAX_ARGUMENTS = 4_000
 
 NumberFunction = Literal[
     "least", "greatest", "abs", "sqrt", "ln", "log2", "log10", "exp", "power",
@@ -42,13 +42,13 @@ COUNTED_IN = ("year", "quarter", "month", "day", "hour", "minute", "second")
 ADDED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 """The units of an INTERVAL."""
 
-MOST_DIGITS = 15
+MAX_DIGITS = 15
 """How many digits before or behind the point ``round`` may keep."""
 
 LONGEST_PATTERN = 1_000
 """How many characters a pattern of LIKE may have: the time that it takes grows with them."""
 
-MOST_ADDED = 1_000_000_000
+MAX_ADDED = 1_000_000_000
 """How many units an INTERVAL may have."""
 
 
@@ -73,7 +73,7 @@ class Signature:
     @property
     def arity(self) -> tuple[int, int]:
         """The fewest and the most arguments."""
-        most = MOST_ARGUMENTS if self.endless else len(self.takes)
+        most = MAX_ARGUMENTS if self.endless else len(self.takes)
         return len(self.takes) - self.optional, most
 
     def kind(self, place: int) -> Kind | None:

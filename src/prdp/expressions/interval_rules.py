@@ -13,7 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from prdp.expressions.casts import LIMITS, whole
-from prdp.expressions.datetimes import DAY, MICROSECONDS, MOST_DAYS
+from prdp.expressions.datetimes import DAY, MAX_DAYS, MICROSECONDS
 from prdp.expressions.functions import CastTarget, MomentPart
 from prdp.expressions.strict import (
     ARITHMETIC_MEANING,
@@ -193,13 +193,13 @@ _PART_LIMITS: dict[MomentPart, tuple[float, float]] = {
     "day": (1.0, 31.0), "dayofweek": (0.0, 6.0), "isodow": (1.0, 7.0), "dayofyear": (1.0, 366.0),
     "hour": (0.0, 23.0), "minute": (0.0, 59.0), "second": (0.0, 59.0),
 }  # fmt: skip
-_LONGEST = {"year": 9998.0, "quarter": 39_995.0, "month": 119_987.0, "day": MOST_DAYS}
-_MOST_CHARACTERS = 2.0**32
+_LONGEST = {"year": 9998.0, "quarter": 39_995.0, "month": 119_987.0, "day": MAX_DAYS}
+_MAX_CHARACTERS = 2.0**32
 """No engine holds a text of more bytes."""
 
 OF_TEXTS_AND_MOMENTS: dict[FunctionName, Interval] = {
     **{name: Interval(*limits) for name, limits in _PART_LIMITS.items()},
-    "length": Interval(0.0, _MOST_CHARACTERS),
+    "length": Interval(0.0, _MAX_CHARACTERS),
 }
 """What functions of texts and moments can give that are numbers, whatever their arguments."""
 
@@ -210,7 +210,7 @@ def counted(unit: str) -> Interval:
     >>> counted("year").high, counted("day").high
     (9998.0, 3652058.0)
     """
-    most = _LONGEST.get(unit) or (MOST_DAYS + 1) * (DAY // MICROSECONDS.get(unit, 1))
+    most = _LONGEST.get(unit) or (MAX_DAYS + 1) * (DAY // MICROSECONDS.get(unit, 1))
     return Interval(-most, most)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from prdp.expressions.datetimes import MOST_DAYS
+from prdp.expressions.datetimes import MAX_DAYS
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.functions import CASTS, NUMBER_FUNCTIONS, SIGNATURES
 from prdp.expressions.interval_rules import (
@@ -30,7 +30,6 @@ from prdp.expressions.interval_rules import (
 from prdp.expressions.nodes import (
     MIRRORED,
     OPPOSITE,
-    Among,
     And,
     Arithmetic,
     Boolean,
@@ -40,6 +39,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Literals,
@@ -124,7 +124,7 @@ def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one retur
 
 
 ANYTHING = Outcome(UNBOUNDED, total=False)
-DAYS = Interval(-MOST_DAYS - 1, MOST_DAYS + 1)
+DAYS = Interval(-MAX_DAYS - 1, MAX_DAYS + 1)
 """Between which numbers the days from one moment to another are."""
 
 
@@ -265,7 +265,7 @@ def _truth(condition: Node, ranges: Ranges) -> _Truth:  # noqa: PLR0911  (one re
             )
         case Compare():
             return _compared(condition, ranges)
-        case Among():
+        case InList():
             return _listed(condition, ranges)
         case _:
             return _EITHER
@@ -285,7 +285,7 @@ def _compared(node: Compare, ranges: Ranges) -> _Truth:
     )
 
 
-def _listed(node: Among, ranges: Ranges) -> _Truth:
+def _listed(node: InList, ranges: Ranges) -> _Truth:
     if not all(isinstance(item, Number) for item in node.items):
         return _Truth(true=True, false=True, unknown=not _is_known(node.operand))
     operand = outcome(node.operand, ranges)
@@ -329,7 +329,7 @@ def narrowed(condition: Node, ranges: Ranges, *, holds: bool) -> Ranges | None: 
         case Compare():
             op = condition.op if holds else OPPOSITE[condition.op]
             return _narrowed_by_comparison(op, condition.left, condition.right, ranges)
-        case Among(operand=Column() as column) if holds:
+        case InList(operand=Column() as column) if holds:
             points = [i.value for i in condition.items if isinstance(i, Number)]
             inside = hull(Interval(point, point) for point in points)
             return _meet(ranges, column.name, inside) if points else ranges

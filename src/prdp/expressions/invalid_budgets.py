@@ -13,13 +13,13 @@ from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.functions import SIGNATURES
 from prdp.expressions.intervals import Interval, Outcome, outcome
 from prdp.expressions.nodes import (
-    Among,
     And,
     Boolean,
     Call,
     Case,
     Column,
     Compare,
+    InList,
     IsNull,
     Moment,
     Node,
@@ -32,8 +32,8 @@ from prdp.expressions.nodes import (
 )
 from prdp.schema import Kind
 
-_MOST_PIECES = 4_000
-_MOST_EXAMPLES = 5_000
+_MAX_PIECES = 4_000
+_MAX_EXAMPLES = 5_000
 _NARROW = 1e-9
 _PLAUSIBLE = (1.0, 10.0, 100.0)
 _TRIED: dict[Kind | None, tuple[Value, ...]] = {
@@ -82,7 +82,7 @@ def never_valid_without(
     """Say whether records without a value in a column have no valid budget, as far as a grid shows."""
     samples = _samples(node, ranges) | {column: [None]}
     tried = (dict(zip(samples, values, strict=True)) for values in product(*samples.values()))
-    return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MOST_EXAMPLES))
+    return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MAX_EXAMPLES))
 
 
 def _of_known_values(node: Node) -> Node:
@@ -112,7 +112,7 @@ def _each_of_known_values(part: Any) -> Any:
 def _decided(node: Node, column: str, within: Interval, threshold: Threshold) -> Iterator[Interval | None]:
     """Yield, from left to right, the pieces of a range where budgets are not valid; None for giving up."""
     waiting = list(reversed(_cut_at_constants(node, within)))
-    for _ in range(_MOST_PIECES):
+    for _ in range(_MAX_PIECES):
         if not waiting:
             return
         piece = waiting.pop()
@@ -178,7 +178,7 @@ def invalid_example(
 ) -> dict[str, Value] | None:
     """Return a record within the ranges that has no valid budget, if a grid shows one."""
     samples = _samples(node, ranges)
-    for values in islice(product(*samples.values()), _MOST_EXAMPLES):
+    for values in islice(product(*samples.values()), _MAX_EXAMPLES):
         record = dict(zip(samples, values, strict=True))
         if not threshold.is_valid(evaluate(node, record)):
             return record
@@ -217,7 +217,7 @@ def _named_values(node: Node) -> dict[str, list[Value]]:
         match part:
             case Compare():
                 sides = [(part.left, part.right), (part.right, part.left)]
-            case Among():
+            case InList():
                 sides = [(part.operand, item) for item in part.items]
             case _:
                 sides = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
-from prdp.expressions.functions import FUNCTIONS, MOST_ARGUMENTS, CastTarget, FunctionName, arity
+from prdp.expressions.functions import FUNCTIONS, MAX_ARGUMENTS, CastTarget, FunctionName, arity
 from prdp.expressions.spelling import moment_literal, number_text, shown_name, text_literal
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ __all__ = [
 ]  # fmt: skip
 """What is defined elsewhere and read from here, beside all that is defined here."""
 
-MOST_LEVELS = 128
+MAX_LEVELS = 128
 """How many levels a tree may have, so that walking it never runs out of stack."""
 
-MOST_NODES = MOST_ARGUMENTS
+MAX_NODES = MAX_ARGUMENTS
 """How many nodes a tree may have, not counting constants."""
 
-MOST_CONSTANTS = 5_000
+MAX_CONSTANTS = 5_000
 """How many constants a tree may have: about what the longest text has room for."""
 
 Span = tuple[int, int]
@@ -145,7 +145,7 @@ class Compare(_Placed):
 
 
 @dataclass(frozen=True, slots=True)
-class Among(_Placed):
+class InList(_Placed):
     """Whether a value is one of a list of constants (IN)."""
 
     operand: Node
@@ -200,7 +200,7 @@ class Case(_Placed):
 
 Literals = Number | Text | Boolean | Moment
 Node = (
-    Literals | Null | Column | Negate | Arithmetic | Call | Cast | Compare | Among | And | Or | Not
+    Literals | Null | Column | Negate | Arithmetic | Call | Cast | Compare | InList | And | Or | Not
     | IsNull | IsTrue | Case
 )  # fmt: skip
 
@@ -220,7 +220,7 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  (one return a cl
             return node.args
         case And() | Or():
             return node.parts
-        case Among():
+        case InList():
             return (node.operand, *node.items)
         case Case():
             inner = [part for branch in node.branches for part in branch]
@@ -243,11 +243,11 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(children(current))
 
 
-def too_large(node: Node, levels: int = MOST_LEVELS) -> bool:
+def too_large(node: Node, levels: int = MAX_LEVELS) -> bool:
     """Return whether a tree has more levels, nodes or constants than are walked without trouble.
 
     >>> from prdp.expressions.parse import parse
-    >>> too_large(parse("1 / balance")), too_large(And((Column("vip"),) * MOST_NODES))
+    >>> too_large(parse("1 / balance")), too_large(And((Column("vip"),) * MAX_NODES))
     (False, True)
     """
     waiting, nodes, constants = [(node, 1)], 0, 0
@@ -255,7 +255,7 @@ def too_large(node: Node, levels: int = MOST_LEVELS) -> bool:
         current, level = waiting.pop()
         constants += isinstance(current, Literals)
         nodes += not isinstance(current, Literals)
-        if nodes > MOST_NODES or constants > MOST_CONSTANTS or level > levels:
+        if nodes > MAX_NODES or constants > MAX_CONSTANTS or level > levels:
             return True
         waiting.extend((child, level + 1) for child in children(current))
     return False
@@ -373,21 +373,21 @@ def _like(node: Call, word: str) -> str:
 
 
 def _condition(  # noqa: C901, PLR0911  (one return a class)
-    node: Compare | Among | And | Or | Not | IsNull | IsTrue | Case,
+    node: Compare | InList | And | Or | Not | IsNull | IsTrue | Case,
 ) -> tuple[str, int]:
     match node:
         case Compare():
             return f"{_within(node.left, CONCAT)} {node.op} {_within(node.right, CONCAT)}", COMPARE
-        case Among():
-            return _among(node, "IN"), COMPARE
+        case InList():
+            return _in_list(node, "IN"), COMPARE
         case IsNull() | IsTrue():
             return _is(node, "IS"), COMPARE
         case Not(operand=IsNull() | IsTrue() as inner):
             return _is(inner, "IS NOT"), COMPARE
         case Not(operand=Call(name="like" | "ilike") as inner):
             return _like(inner, f"NOT {inner.name.upper()}"), COMPARE
-        case Not(operand=Among() as inner):
-            return _among(inner, "NOT IN"), COMPARE
+        case Not(operand=InList() as inner):
+            return _in_list(inner, "NOT IN"), COMPARE
         case Not():
             return f"NOT {_within(node.operand, COMPARE)}", NOT
         case And():
@@ -410,7 +410,7 @@ def _is(node: IsNull | IsTrue, word: str) -> str:
             return f"{_within(node.operand, CONCAT)} {word} TRUE"
 
 
-def _among(node: Among, word: str) -> str:
+def _in_list(node: InList, word: str) -> str:
     items = ", ".join(canonical(item) for item in node.items)
     return f"{_within(node.operand, CONCAT)} {word} ({items})"
 

@@ -22,13 +22,12 @@ from prdp.expressions.nodes import (
     AND,
     COMPARE,
     CONCAT,
-    MOST_LEVELS,
+    MAX_LEVELS,
     NOT,
     OR,
     PRODUCT,
     SIGN,
     SUM,
-    Among,
     Arithmetic,
     ArithmeticOp,
     Boolean,
@@ -38,6 +37,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Literals,
@@ -245,7 +245,7 @@ class FunctionReader(Cursor):
         return self._well_used(Call("date_add", args, span=hull((moment.span, span))))
 
 
-MOST_CHARACTERS = 10_000
+MAX_CHARACTERS = 10_000
 
 _ARITHMETIC: dict[str, ArithmeticOp] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _COMPARISONS: dict[str, CompareOp] = {
@@ -286,9 +286,9 @@ def parse(text: str) -> Node:
     """
     if not isinstance(text, str):
         raise ExpressionError(repr(text), (0, 0), "an expression is given as text")
-    if len(text) > MOST_CHARACTERS:
-        reason = f"the expression has more than {MOST_CHARACTERS:,} characters"
-        raise ExpressionError(text, (MOST_CHARACTERS, MOST_CHARACTERS + 1), reason)
+    if len(text) > MAX_CHARACTERS:
+        reason = f"the expression has more than {MAX_CHARACTERS:,} characters"
+        raise ExpressionError(text, (MAX_CHARACTERS, MAX_CHARACTERS + 1), reason)
     if forbidden := UNWRITABLE.search(text):
         # Shown as a question mark, because such a character cannot be printed everywhere.
         shown = UNWRITABLE.sub("?", text)
@@ -343,8 +343,8 @@ class _Reader(FunctionReader):
         length = 1
         while token := self._take(*(sign for sign in _ARITHMETIC if _BINDING[sign] == binding)):
             length += 1
-            if length > MOST_LEVELS:
-                reason = f"this is a chain of more than {MOST_LEVELS} operations"
+            if length > MAX_LEVELS:
+                reason = f"this is a chain of more than {MAX_LEVELS} operations"
                 self._refuse(hull((node.span, token.span)), reason, "Only AND, OR and || can be longer.")
             if binding == SUM and self._is_interval():
                 node = self._moved(node, token)
@@ -372,7 +372,7 @@ class _Reader(FunctionReader):
             if word := self._take("like", "ilike"):
                 node = self._like(left, word)
             else:
-                node = self._among(left) if self._take("in") else self._between(left)
+                node = self._in_list(left) if self._take("in") else self._between(left)
             node = Not(node, span=node.span) if negated else node
         if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= COMPARE:
             advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
@@ -402,7 +402,7 @@ class _Reader(FunctionReader):
         name: FunctionName = "like" if word.lower == "like" else "ilike"
         return self._well_used(Call(name, tuple(args), span=hull((operand.span, args[-1].span))))
 
-    def _among(self, operand: Node) -> Node:
+    def _in_list(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
             place = hull((operand.span, self._here()))
             self._refuse(place, IN_NEEDS, "Write such as x IN (1, 2).")
@@ -411,7 +411,7 @@ class _Reader(FunctionReader):
             if not isinstance(item, Literals):
                 self._refuse(item.span, IN_NEEDS, "Write x = a OR x = b instead.")
             items.append(item)
-        return Among(operand, tuple(items), span=hull((operand.span, items[-1].span)))
+        return InList(operand, tuple(items), span=hull((operand.span, items[-1].span)))
 
     def _between(self, operand: Node) -> Node:
         if not self._take("between"):

@@ -17,7 +17,7 @@ from prdp.expressions.tokens import Token
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_NESTING = 32
+MAX_NESTING = 32
 
 _KNOWN_FUNCTIONS = (
     *SPELLED, "cast", "try_cast", "extract", "date_part", "datepart", "left", "right", "mod", "fmod",
@@ -263,8 +263,8 @@ def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
             prefixes = 0
             if word in (")", "end") and opened:
                 levels -= opened.pop()
-        if levels + prefixes > MOST_NESTING:
-            refuse(text, token, f"this nests more than {MOST_NESTING} levels deep", "Write it flatter.")
+        if levels + prefixes > MAX_NESTING:
+            refuse(text, token, f"this nests more than {MAX_NESTING} levels deep", "Write it flatter.")
 
 
 def _may_end_a_value(token: Token) -> bool:

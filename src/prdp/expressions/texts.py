@@ -16,7 +16,7 @@ from prdp.expressions.strict import is_whole
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What is cut off unless other characters are named: Unicode's space separators; no tabs or ends of lines."""
 
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """How long a text may be that is put together, in bytes of UTF-8; a longer one is unknown."""
 
 FARTHEST = 2**31 - 1
@@ -48,7 +48,7 @@ def _within_reach(place: float) -> int:
 
 def joined(*texts: str) -> str | None:
     """Return texts one after the other; unknown if that is too long."""
-    if sum(_bytes(text) for text in texts) > MOST_BYTES:
+    if sum(_bytes(text) for text in texts) > MAX_BYTES:
         return None
     return "".join(texts)
 

@@ -15,10 +15,9 @@ from prdp.expressions.nodes import (
     ARITHMETIC,
     COMPARISONS,
     FUNCTIONS,
-    MOST_CONSTANTS,
-    MOST_LEVELS,
-    MOST_NODES,
-    Among,
+    MAX_CONSTANTS,
+    MAX_LEVELS,
+    MAX_NODES,
     And,
     Arithmetic,
     Boolean,
@@ -27,6 +26,7 @@ from prdp.expressions.nodes import (
     Cast,
     Column,
     Compare,
+    InList,
     IsNull,
     IsTrue,
     Literals,
@@ -66,7 +66,7 @@ def to_json(node: Node) -> Json:  # noqa: PLR0911  (one return a class)
             return ["call", node.name, *map(to_json, node.args)]
         case Cast():
             return ["cast", node.target, to_json(node.operand)]
-        case Among():
+        case InList():
             return ["in", to_json(node.operand), *map(to_json, node.items)]
         case And() | Or():
             return [type(node).__name__.lower(), *map(to_json, node.parts)]
@@ -96,7 +96,7 @@ def from_json(tree: object) -> Node:
         InvalidRequest: The tree is not an expression, or it is too large.
     """
     _refuse_endless(tree)
-    node = _read(tree, MOST_LEVELS)
+    node = _read(tree, MAX_LEVELS)
     if too_large(node):
         raise _too_large()
     return node
@@ -112,15 +112,15 @@ def _refuse_endless(tree: object) -> None:
         part, level = waiting.pop()
         if isinstance(part, list):
             lists += 1
-            if lists > 2 * MOST_NODES + MOST_CONSTANTS or level > 3 * MOST_LEVELS:
+            if lists > 2 * MAX_NODES + MAX_CONSTANTS or level > 3 * MAX_LEVELS:
                 raise _too_large()
             waiting.extend((inner, level + 1) for inner in part)
 
 
 def _too_large() -> InvalidRequest:
     return InvalidRequest(
-        f"the expression is too large: it may have {MOST_LEVELS} levels, {MOST_CONSTANTS:,} constants and "
-        f"{MOST_NODES:,} other parts."
+        f"the expression is too large: it may have {MAX_LEVELS} levels, {MAX_CONSTANTS:,} constants and "
+        f"{MAX_NODES:,} other parts."
     )
 
 
@@ -217,7 +217,7 @@ def _operation(name: str, parts: list[Node]) -> Node:
             return Compare(comparison, *parts)
     items = tuple(part for part in parts[1:] if isinstance(part, Literals))
     if name == "in" and items and len(items) == len(parts) - 1:
-        return Among(parts[0], items)
+        return InList(parts[0], items)
     if name in ("and", "or") and len(parts) >= 2:
         return conjunction(parts) if name == "and" else disjunction(parts)
     _refuse([name, "..."])

@@ -22,7 +22,7 @@ from prdp.expressions.nodes import (
     walk,
 )
 
-_MOST_TRIED = 6
+_MAX_TRIED = 6
 """Of so many columns all sets are tried; of more, single columns and pairs."""
 
 _States = frozenset[bool | None]
@@ -53,7 +53,7 @@ def unknown_by(node: Node, among: Sequence[Node] = ()) -> list[frozenset[str]]:
     """
     names = _may_be_unknown(node)
     either = {name: _KNOWN | _UNKNOWN for other in among for name in _may_be_unknown(other)}
-    most = len(names) if len(names) <= _MOST_TRIED else 2
+    most = len(names) if len(names) <= _MAX_TRIED else 2
     found: list[frozenset[str]] = []
     for size in range(1, most + 1):
         for chosen in map(frozenset, combinations(names, size)):

@@ -41,19 +41,19 @@ from prdp.plan.explain import Whose
 from prdp.plan.methods import Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
-from prdp.plan.query_base import Asked, said
+from prdp.plan.query_base import Asked, arguments
 from prdp.plan.reads import PlanReader, Whole
 from prdp.policy import Policy
 from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
-from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_edition
+from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_snapshot
 from prdp.tables.base import Opened
 from prdp.tables.roles import refuse_private_nodes
 from prdp.tables.source_registry import OpenedSource
 
-MOST_COUNTED = 50_000_000
+MAX_COUNTED = 50_000_000
 """So many public nodes can be counted with in memory; more would fail after the charge."""
 
 _AT_ONCE = 1 << 20
@@ -102,9 +102,9 @@ def _ascending(given: range) -> range:
 
 
 def _refuse_too_many(number: int) -> None:
-    if number > MOST_COUNTED:
+    if number > MAX_COUNTED:
         raise InvalidRequest(
-            f"nodes= holds {number:,} nodes; at most {MOST_COUNTED:,} can be counted with. Leave out those "
+            f"nodes= holds {number:,} nodes; at most {MAX_COUNTED:,} can be counted with. Leave out those "
             "that no edge can touch, by what is public."
         )
 
@@ -292,10 +292,10 @@ class Scratch:
         guarded(lambda: self._connection.execute(sql).fetchall(), self._lock)
 
 
-MOST_PACKED = 1_000_000
+MAX_PACKED = 1_000_000
 """Up to so many public nodes triangles are cut by a linear program; beyond, at public weights."""
 
-MOST_STAR = 16
+MAX_STAR = 16
 """The largest stars that are counted."""
 
 
@@ -326,7 +326,7 @@ class CutRead(Whole):
         """Return the count that is to be cut."""
         (pairs,), nodes = reader.read(self.edges), len(reader.source.nodes)
         if isinstance(self.query, Triangles):
-            form = Packed if nodes <= MOST_PACKED else FixedWeights
+            form = Packed if nodes <= MAX_PACKED else FixedWeights
             engine = TriangleEngine(pairs)
             return (form(pairs.levels, pairs.level, engine, max(1, nodes - 2), during=watched),)
         return (CutStars.of(pairs, self.query.size if isinstance(self.query, Stars) else 2),)
@@ -360,7 +360,7 @@ class GraphQuery(Asked):
 class Edges(GraphQuery):
     """The number of edges."""
 
-    methods = (Method("clip", _clip, reads=_pairs, sees=Pairs.summary),)
+    methods = (Method("clip", _clip, reads=_pairs, select_input=Pairs.summary),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +381,7 @@ class Stars(GraphQuery):
     @property
     def facts(self) -> dict[str, Any]:
         """The stars and their size."""
-        return said(self) | {"size": self.size}
+        return arguments(self) | {"size": self.size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ class Paths(GraphQuery):
     @property
     def facts(self) -> dict[str, Any]:
         """The paths and their length."""
-        return said(self) | {"size": self.length}
+        return arguments(self) | {"size": self.length}
 
 
 class Triangles(GraphQuery):
@@ -464,8 +464,8 @@ def open_graph(
     must_exist: bool | None = None,
     separate_account: bool = False,
     who: str | None = None,
-    edition: str | None = None,
-    stand_in: bool = False,
+    snapshot: str | None = None,
+    synthetic: bool = False,
 ) -> Graph:
     """Open a table of edges for private questions about the graph. Reads no edge.
 
@@ -492,8 +492,8 @@ def open_graph(
         must_exist: As in ``prdp.open``.
         separate_account: As in ``prdp.open``.
         who: As in ``prdp.open``.
-        edition: As in ``prdp.open``.
-        stand_in: As in ``prdp.open``.
+        snapshot: As in ``prdp.open``.
+        synthetic: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
@@ -521,10 +521,10 @@ def open_graph(
         "nodes": described(known),
     }
     reading = EdgeRead(*ends, checked, checked.levels, None)
-    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
     account = account_of(kept, Binding(facts), OpenedSource(edges, partial(source_origins, edges)))
-    reader = Reader(EdgeSource(engine, known), stand_in)
-    return Graph(reading, called, account, reader, read_edition(edition))
+    reader = Reader(EdgeSource(engine, known), synthetic)
+    return Graph(reading, called, account, reader, read_snapshot(snapshot))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -535,7 +535,7 @@ class Graph(Opened):
     name: str
     ledger: Ledger
     _reader: Reader
-    edition: str = ""
+    snapshot: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -560,17 +560,17 @@ class Graph(Opened):
     def _shown_policies(self) -> Mapping[str, Policy]:
         return {"": self.policy}
 
-    def where(self, condition: str) -> Graph:
+    def filter(self, condition: str) -> Graph:
         """Return the graph of those pairs alone that have a row for which a condition holds."""
         where = narrowed(self._reading.where, condition, self._reader.source.engine.schema)
         return replace(self, _reading=replace(self._reading, where=where))
 
-    def edges(self, *, share: Exact, fresh: bool = False) -> Release:
+    def edges(self, *, share: Exact, redraw: bool = False) -> Release:
         """Count the edges; arguments as in ``Table.count``."""
-        return self._answered(Edges(), share, fresh=fresh)
+        return self._answered(Edges(), share, redraw=redraw)
 
     def paths(
-        self, length: int = 2, *, share: Exact, method: Chosen = "truncate", fresh: bool = False
+        self, length: int = 2, *, share: Exact, method: Chosen = "truncate", redraw: bool = False
     ) -> Release:
         """Count the paths of two edges.
 
@@ -586,17 +586,17 @@ class Graph(Opened):
             length: 2; longer paths are not counted yet.
             share: The part of every edge's budget to use.
             method: ``"truncate"``, or ``"framework"``: the paper's Algorithm 2 with a smooth bound.
-            fresh: Pay for a new answer although this question has been answered before.
+            redraw: Pay for a new answer although this question has been answered before.
         """
-        return self._answered(Paths(length), share, method, fresh=fresh)
+        return self._answered(Paths(length), share, method, redraw=redraw)
 
-    def stars(self, size: int, *, share: Exact, fresh: bool = False) -> Release:
+    def stars(self, size: int, *, share: Exact, redraw: bool = False) -> Release:
         """Count the sets of ``size`` edges that meet in a node; arguments as in ``paths``."""
-        return self._answered(Stars(size), share, fresh=fresh)
+        return self._answered(Stars(size), share, redraw=redraw)
 
-    def triangles(self, *, share: Exact, fresh: bool = False) -> Release:
+    def triangles(self, *, share: Exact, redraw: bool = False) -> Release:
         """Count the triangles; arguments as in ``paths``. Needs SciPy: ``pip install 'prdp[joins]'``."""
-        return self._answered(Triangles(), share, fresh=fresh)
+        return self._answered(Triangles(), share, redraw=redraw)
 
     def plan(self, query: GraphQuery, share: Exact, method: Chosen | None = None) -> Plan:
         """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
@@ -612,15 +612,15 @@ class Graph(Opened):
             )
         if isinstance(query, Stars):
             size = query.size
-            if not isinstance(size, int) or isinstance(size, bool) or not 2 <= size <= MOST_STAR:
-                raise InvalidRequest(f"stars({size!r}): a star has 2 to {MOST_STAR} edges here.")
+            if not isinstance(size, int) or isinstance(size, bool) or not 2 <= size <= MAX_STAR:
+                raise InvalidRequest(f"stars({size!r}): a star has 2 to {MAX_STAR} edges here.")
         if isinstance(query, Triangles):
             solver()
         reading = self._reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, entry=reading)
         source = self._reader.source.engine.source
         planned = plan_of_one(terms, row, leaves_out(reading.policy, {}))
-        return Plan((planned,), part, reading.where, source=source, edition=self.edition)
+        return Plan((planned,), part, reading.where, source=source, snapshot=self.snapshot)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
@@ -629,7 +629,7 @@ class Graph(Opened):
         return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables))
 
     def _answered(
-        self, query: GraphQuery, share: Exact, method: Chosen | None = None, *, fresh: bool
+        self, query: GraphQuery, share: Exact, method: Chosen | None = None, *, redraw: bool
     ) -> Release:
         plan = self.plan(query, share, method)
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, redraw=redraw))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from prdp.declare.columns import Number, default_name, known_column, read_bounds, refuse_unless_mappings
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.units import read_most_rows
+from prdp.declare.units import read_max_rows
 from prdp.engines.duckdb.engine import open_source
 from prdp.engines.progress import watched
 from prdp.engines.sql_engine import SqlEngine
@@ -38,12 +38,12 @@ from prdp.release.release import Release
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Kind, Schema
-from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_edition
+from prdp.tables.arguments import AccountOptions, account_of, fitted_policy, name_of, narrowed, read_snapshot
 from prdp.tables.base import Opened
 from prdp.tables.roles import refuse_others_rows, refuse_two_records
 from prdp.tables.source_registry import OpenedSource
 
-MOST_COLUMNS = 64
+MAX_COLUMNS = 64
 """How many records a row can name; certificates add up as many prices in 64 bits."""
 
 
@@ -70,15 +70,15 @@ def open_links(
     rows: object,
     *,
     records: Mapping[str, Records],
-    most_rows: int = 10**6,
+    max_rows: int = 10**6,
     types: Mapping[str, str] | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     must_exist: bool | None = None,
     separate_account: bool = False,
     who: str | None = None,
-    edition: str | None = None,
-    stand_in: bool = False,
+    snapshot: str | None = None,
+    synthetic: bool = False,
 ) -> Links:
     """Open a table whose rows name private records, for private counts of its rows. Reads no row.
 
@@ -99,22 +99,22 @@ def open_links(
             source are refused, where it can be seen that they are. If the rows are themselves the private
             table (employees and their managers), its key is one of the columns: ``{"id": staff, "manager":
             staff}``.
-        most_rows: The most rows that can name a record; a wide guess costs next to nothing.
+        max_rows: The most rows that can name a record; a wide guess costs next to nothing.
         types: As in ``prdp.open``.
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.
         must_exist: As in ``prdp.open``.
         separate_account: As in ``prdp.open``.
         who: As in ``prdp.open``.
-        edition: As in ``prdp.open``.
-        stand_in: As in ``prdp.open``.
+        snapshot: As in ``prdp.open``.
+        synthetic: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
     refuse_unless_mappings(records=records, types=types)
     _refuse_unless_records(records)
-    read_most_rows(most_rows)
+    read_max_rows(max_rows)
     engine = open_source(rows, types)
     known = {known_column(column, engine.schema, "records"): table for column, table in records.items()}
     distinct = list({id(table): table for table in known.values()}.values())
@@ -133,20 +133,20 @@ def open_links(
         "records": {
             column: json.dumps(tables[place][2], sort_keys=True) for column, place in table_of.items()
         },
-        "most_rows": str(most_rows),
+        "max_rows": str(max_rows),
     }
     source = LinkSource(
-        engine, tuple((table, reading) for table, reading, _ in tables), table_of, _levels(tables), most_rows
+        engine, tuple((table, reading) for table, reading, _ in tables), table_of, _levels(tables), max_rows
     )
-    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
     given = [rows, *(table.source for table in distinct)]
     opened = [OpenedSource(one, partial(source_origins, one)) for one in given]
     return Links(
         _source=source,
         name=called,
         ledger=account_of(kept, Binding(facts), *opened, sources=[rows]),
-        _reader=Reader(source, stand_in),
-        edition=read_edition(edition),
+        _reader=Reader(source, synthetic),
+        snapshot=read_snapshot(snapshot),
     )
 
 
@@ -170,8 +170,8 @@ def _opened(table: Records) -> tuple[SqlEngine, KeyedRecords, Mapping[str, objec
 def _refuse_unless_records(records: Mapping[str, Records]) -> None:
     if not records or not all(isinstance(table, Records) for table in records.values()):
         raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
-    if len(records) > MOST_COLUMNS:
-        raise InvalidRequest(f"records= has {len(records)} columns; at most {MOST_COLUMNS} can name records.")
+    if len(records) > MAX_COLUMNS:
+        raise InvalidRequest(f"records= has {len(records)} columns; at most {MAX_COLUMNS} can name records.")
 
 
 def _refuse_unless_joinable(
@@ -194,14 +194,14 @@ class LinkSource:
         tables: Who reads each private table, and what of it.
         table_of: For each column that names records, the place of their table.
         levels: The grid of budgets.
-        most_rows: The most rows that can name a record.
+        max_rows: The most rows that can name a record.
     """
 
     engine: SqlEngine
     tables: tuple[tuple[SqlEngine, KeyedRecords], ...]
     table_of: Mapping[str, int]
     levels: Levels
-    most_rows: int
+    max_rows: int
 
     @property
     def text(self) -> str:
@@ -227,7 +227,7 @@ class LinkRead(Whole):
         """Return the count that is to be cut."""
         source: LinkSource = reader.source
         rows, level = read_links(source.engine, self.reading, source.tables, source.table_of, source.levels)
-        return (Packed(source.levels, level, Listed(rows, level), source.most_rows, during=watched),)
+        return (Packed(source.levels, level, Listed(rows, level), source.max_rows, during=watched),)
 
     def shown(self, source: LinkSource) -> tuple[str, ...]:
         """Return a statement for each private table, and the one for the rows."""
@@ -268,7 +268,7 @@ class Links(Opened):
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
-    edition: str = ""
+    snapshot: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -295,14 +295,14 @@ class Links(Opened):
     def _shown_policies(self) -> Mapping[str, Policy]:
         return self.policy
 
-    def where(self, condition: str) -> Links:
+    def filter(self, condition: str) -> Links:
         """Return those rows alone for which a condition on their own columns holds."""
         return replace(self, condition=narrowed(self.condition, condition, self._source.engine.schema))
 
-    def count(self, *, share: Exact, fresh: bool = False) -> Release:
+    def count(self, *, share: Exact, redraw: bool = False) -> Release:
         """Count the rows that name a record in every column; arguments as in ``Table.count``."""
         plan = self.plan(Count(), share)
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def explain(self, query: Count, *, share: Exact) -> str:
         """Return what would be charged, read and drawn for a query; reads and charges nothing."""
@@ -324,5 +324,5 @@ class Links(Opened):
             terms.share,
             self.condition,
             source=self._source.text,
-            edition=self.edition,
+            snapshot=self.snapshot,
         )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import gcd
 from typing import Protocol
 
-from prdp.declare.exact import MOST_BITS, MOST_DENOMINATOR, told
+from prdp.declare.exact import MAX_BITS, MAX_DENOMINATOR, short_repr
 from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.binding import Binding
@@ -23,14 +23,14 @@ class Notes:
     Attributes:
         region: Whom it is charged to, as JSON; None for everybody. A ledger that was begun without fixed
             columns counts it as charged to everybody, which is never too little.
-        edition: Which edition of the data was asked; the question's own text says so as well.
-        hint: Where an earlier release's exact place is used, that place and where it is from.
+        snapshot: Which snapshot of the data was asked; the question's own text says so as well.
+        warm_start: Where an earlier release's exact place is used, that place and where it is from.
         quota: Out of whose quota it is paid, by name; None for nobody's.
     """
 
     region: str | None = None
-    edition: str | None = None
-    hint: str | None = None
+    snapshot: str | None = None
+    warm_start: str | None = None
     quota: str | None = None
 
 
@@ -90,14 +90,14 @@ class Ledger(Protocol):
     """
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of every record's budget that is not spent."""
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def immutable(self) -> tuple[str, ...]:
         """The columns that narrow whom a question is charged to; none where all is charged to everybody."""
 
-    def left_in(self, region: str | None) -> Fraction:
+    def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left; None is everybody."""
 
     @property
@@ -118,7 +118,7 @@ class Ledger(Protocol):
         """Return the charges with a release whose purpose passes a test, of the ``LATEST``, newest first."""
 
     def charge(
-        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+        self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release for a purpose, or else a charge that awaits one; in one step.
 
@@ -127,7 +127,7 @@ class Ledger(Protocol):
         Args:
             purpose: The question.
             share: What it costs.
-            fresh: Whether to pass over a standing release and pay again.
+            redraw: Whether to pass over a standing release and pay again.
             notes: What is kept beside a new charge; nothing is found by it.
 
         Raises:
@@ -153,20 +153,20 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
             f"the question {purpose!r} cannot be written: it is no text, or holds NUL or half of a "
             "character, perhaps in a name. Nothing was charged."
         )
-    for text in (notes.region, notes.edition, notes.hint, notes.quota):
+    for text in (notes.region, notes.snapshot, notes.warm_start, notes.quota):
         if text is not None and not (isinstance(text, str) and is_writable(text)):
             raise InvalidRequest(f"{text!r} cannot be written beside a charge. Nothing was charged.")
     try:
         strict_json("{}" if notes.region is None else notes.region)
     except (ValueError, RecursionError):
-        shown = told(notes.region)
+        shown = short_repr(notes.region)
         raise InvalidRequest(f"{shown} is no region: it is not JSON. Nothing was charged.") from None
 
 
-def left_after(spent: Fraction) -> Fraction:
+def remaining_after(spent: Fraction) -> Fraction:
     """Return what is left of everybody's budget; charges by region may add up to more than the whole.
 
-    >>> left_after(Fraction(3, 4)), left_after(Fraction(5, 4))
+    >>> remaining_after(Fraction(3, 4)), remaining_after(Fraction(5, 4))
     (Fraction(1, 4), Fraction(0, 1))
     """
     return max(Fraction(0), 1 - spent)
@@ -183,15 +183,15 @@ def sum_with(spent: Fraction, share: Fraction) -> Fraction:
     prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
     """
     if spent + share > 1:
-        raise BudgetExhausted(asked=share, left=left_after(spent))
+        raise BudgetExhausted(asked=share, remaining=remaining_after(spent))
     return total_with(spent, share)
 
 
 def total_with(spent: Fraction, share: Fraction) -> Fraction:
     """Return the sum of all shares with one more, whomever they are charged to, if it can be kept."""
     total = spent + share
-    odd = total.denominator // gcd(total.denominator, MOST_DENOMINATOR)  # decimals are always round enough
-    if odd.bit_length() > MOST_BITS:
+    odd = total.denominator // gcd(total.denominator, MAX_DENOMINATOR)  # decimals are always round enough
+    if odd.bit_length() > MAX_BITS:
         raise InvalidRequest(
             f"share={str(share)!r} makes the sum of all shares unwieldy. Nothing was charged; ask for a "
             "rounder share, such as '0.01'."
@@ -201,7 +201,7 @@ def total_with(spent: Fraction, share: Fraction) -> Fraction:
 
 def refuse_unless_a_share(share: Fraction) -> None:
     """Refuse what is no part of a budget: the sum of shares is the whole account."""
-    if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MOST_DENOMINATOR:
+    if not isinstance(share, Fraction) or not 0 < share <= 1 or share.denominator > MAX_DENOMINATOR:
         raise InvalidRequest(
             f"{share!r} is no share: a Fraction above 0 and at most 1, whose denominator is at most 10^12. "
             "Write Fraction('0.1') or Fraction(1, 10)."

@@ -12,12 +12,12 @@ from prdp.declare.exact import spelled
 from prdp.expressions.nodes import canonical
 from prdp.ledger.strict_json import strict_json
 from prdp.policy import Policy
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 
-_GRAINS = "units"  # what files call the grains of columns, from their first format on
-_MAY_GROW = {"bounds", _GRAINS}
-_FIXED = "fixed"  # said once, when a ledger is begun; whoever opens it later need not say it again
-_ONE_ROW = "one_row_each"  # there only where it is so
+_ROUNDING = "units"  # what files call the rounding steps of columns, from their first format on
+_MAY_GROW = {"bounds", _ROUNDING}
+_IMMUTABLE = "immutable"  # said once, when a ledger is begun; whoever opens it later need not say it again
+_ONE_ROW = "one_row_per_unit"  # there only where it is so
 _SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
 
 
@@ -53,11 +53,11 @@ class Binding:
         schema: Schema,
         policy: Policy,
         bounds: Bounds,
-        grains: Grains,
-        protect: str | None = None,
-        fixed: Sequence[str] | None = None,
+        rounding: Rounding,
+        privacy_unit: str | None = None,
+        immutable: Sequence[str] | None = None,
         *,
-        one_row_each: bool = False,
+        one_row_per_unit: bool = False,
         source: str = "",
     ) -> Binding:
         """Collect the facts of an opened table.
@@ -66,9 +66,9 @@ class Binding:
         >>> Binding.of("accounts", {}, one, {"age": (Fraction(0), Fraction(120))}, {}).facts["bounds"]
         {'age': ['0', '120']}
         """
-        said: dict[str, Any] = {} if fixed is None else {_FIXED: sorted(fixed)}
-        said |= {_ONE_ROW: True} if one_row_each else {}
-        said |= {_SOURCE: _settled(source)} if source else {}
+        declared: dict[str, Any] = {} if immutable is None else {_IMMUTABLE: sorted(immutable)}
+        declared |= {_ONE_ROW: True} if one_row_per_unit else {}
+        declared |= {_SOURCE: _settled(source)} if source else {}
         return cls(
             {
                 "name": name,
@@ -79,26 +79,26 @@ class Binding:
                 "bounds": {
                     column: [spelled(low), spelled(high)] for column, (low, high) in sorted(bounds.items())
                 },
-                _GRAINS: {column: spelled(grain) for column, grain in sorted(grains.items())},
-                "protect": protect,
+                _ROUNDING: {column: spelled(round_to) for column, round_to in sorted(rounding.items())},
+                "privacy_unit": privacy_unit,
             }
-            | said
+            | declared
         )
 
     @property
-    def fixed(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to: none where owners may have several rows.
+    def immutable(self) -> tuple[str, ...]:
+        """The columns that narrow whom a question is charged to: none where units may have several rows.
 
-        >>> Binding({"name": "visits", "fixed": ["week"]}).fixed, Binding({"name": "visits"}).fixed
+        >>> Binding({"name": "visits", "immutable": ["week"]}).immutable, Binding({"name": "v"}).immutable
         (('week',), ())
-        >>> owned = {"name": "visits", "fixed": ["week"], "protect": "id"}
-        >>> Binding(owned).fixed, Binding(owned | {"one_row_each": True}).fixed
+        >>> owned = {"name": "visits", "immutable": ["week"], "privacy_unit": "id"}
+        >>> Binding(owned).immutable, Binding(owned | {"one_row_per_unit": True}).immutable
         ((), ('week',))
         """
-        owners = self.facts.get("protect") is not None or "private" in self.facts
-        if owners and self.facts.get(_ONE_ROW) is not True:
+        unit = self.facts.get("privacy_unit") is not None or "private" in self.facts
+        if unit and self.facts.get(_ONE_ROW) is not True:
             return ()
-        return tuple(self.facts.get(_FIXED) or ())
+        return tuple(self.facts.get(_IMMUTABLE) or ())
 
     @classmethod
     def from_json(cls, text: str) -> Binding:
@@ -107,13 +107,15 @@ class Binding:
 
     def to_json(self) -> str:
         """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""
-        facts = {name: fact for name, fact in self.facts.items() if name != _SOURCE or _FIXED in self.facts}
+        facts = {
+            name: fact for name, fact in self.facts.items() if name != _SOURCE or _IMMUTABLE in self.facts
+        }
         return json.dumps(facts, ensure_ascii=False, sort_keys=True)
 
     def differences(self, other: Binding) -> list[str]:
         """Return, in words, each fact in which another binding differs from this one.
 
-        Bounds and grains of a column that had none may be added: a question about the column states
+        Bounds and rounding steps of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. Fixed columns need not be said
         again, and are never changed; where there are any, nor is the relation that they are columns of.
 
@@ -126,9 +128,9 @@ class Binding:
         return [
             line
             for fact in sorted(self.facts.keys() | other.facts.keys())
-            if fact not in {_FIXED, _SOURCE}
-            or (fact == _FIXED and fact in other.facts)
-            or (fact == _SOURCE and self.facts.get(_FIXED))
+            if fact not in {_IMMUTABLE, _SOURCE}
+            or (fact == _IMMUTABLE and fact in other.facts)
+            or (fact == _SOURCE and self.facts.get(_IMMUTABLE))
             for line in _difference(fact, self.facts.get(fact), other.facts.get(fact))
         ]
 
@@ -145,17 +147,17 @@ def _end(end: Fraction | None) -> str:
 def shown_fact(fact: str) -> str:
     """Return what a fact is called where a person reads it.
 
-    >>> shown_fact("units"), shown_fact("protect")
-    ('grain', 'protect')
+    >>> shown_fact("units"), shown_fact("privacy_unit")
+    ('rounding step', 'protect')
     """
-    return "grain" if fact == _GRAINS else fact
+    return "round_to" if fact == _ROUNDING else fact
 
 
 def _difference(fact: str, kept: Any, given: Any) -> list[str]:
     if kept == given:
         return []
     shown = shown_fact(fact)
-    if fact == _FIXED:
+    if fact == _IMMUTABLE:
         return [f"{shown}: {', '.join(kept or ()) or 'none'} -> {', '.join(given or ()) or 'none'}"]
     if isinstance(kept, dict) and isinstance(given, dict):
         compared = kept.keys() if fact in _MAY_GROW else kept.keys() | given.keys()

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact, told
+from prdp.declare.exact import MAX_DENOMINATOR, Exact, exact, short_repr
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.spelling import is_writable
 from prdp.ledger.account import (
@@ -21,13 +21,13 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
-    left_after,
     refuse_unless_a_charge,
+    remaining_after,
     sum_with,
     total_with,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import left_in, refuse_past_a_quota, refuse_what_does_not_fit, whom
+from prdp.ledger.by_region import charged_region, refuse_past_a_quota, refuse_what_does_not_fit, remaining_in
 from prdp.ledger.chain import (
     Head,
     Row,
@@ -140,21 +140,21 @@ class DurableLedger:
         return self._account.binding
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def immutable(self) -> tuple[str, ...]:
         """The columns that narrow whom a question is charged to; said when the ledger was begun."""
-        return self.binding.fixed
+        return self.binding.immutable
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        return self.left_in(None)
+        return self.remaining_in(None)
 
-    def left_in(self, region: str | None) -> Fraction:
+    def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left."""
         account = self._current()
-        if not account.binding.fixed:
-            return left_after(account.total)
-        return left_in(whom(region, account.binding.fixed), account.charges)
+        if not account.binding.immutable:
+            return remaining_after(account.total)
+        return remaining_in(charged_region(region, account.binding.immutable), account.charges)
 
     @property
     def identity(self) -> str:
@@ -214,17 +214,18 @@ class DurableLedger:
         if not name or _label(name) != name:
             raise InvalidRequest(f"{name!r} is no name for a quota: write a text.")
         limit = exact(share, "share")
-        if not 0 <= limit <= 1 or limit.denominator > MOST_DENOMINATOR:
+        if not 0 <= limit <= 1 or limit.denominator > MAX_DENOMINATOR:
             raise InvalidRequest(
-                f"share={told(share)} is no quota: a part of any budget, from 0 to 1, such as 0.25 or '1/4'."
+                f"share={short_repr(share)} is no quota: a part of any budget, from 0 to 1, such as 0.25 or "
+                "'1/4'."
             )
-        said = (name, str(limit), self.who, _now())
+        row = (name, str(limit), self.who, _now())
 
         def write(database: LedgerTables, account: Account, retried: bool) -> tuple[None, Account]:
             last = [row.values[1:-2] for row in rows_of(database, "quotas")][-1:] if retried else []
-            if last == [said]:
+            if last == [row]:
                 return None, account  # it was done, and nobody could say so
-            return None, self._append(database, account, "quotas", (account.quota_rows, *said))
+            return None, self._append(database, account, "quotas", (account.quota_rows, *row))
 
         self._writing(write, "no quota was written")
 
@@ -235,10 +236,10 @@ class DurableLedger:
             BudgetExhausted: The quota has less left.
         """
         account = self._current()
-        self._within_quota(account, share, whom(region, account.binding.fixed), NO_NOTES)
+        self._within_quota(account, share, charged_region(region, account.binding.immutable), NO_NOTES)
 
     def charge(
-        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+        self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
         refuse_unless_a_charge(purpose, share, notes)
@@ -250,11 +251,11 @@ class DurableLedger:
             mine = [one for one in reversed(account.charges) if one.token == token] if retried else []
             if mine:
                 return mine[0].awaiting(), account  # it was committed, and nobody could say so
-            standing = None if fresh else self._standing(database, account, purpose, share)
+            standing = None if redraw else self._standing(database, account, purpose, share)
             if standing is not None:
                 return standing, account
             for unanswered in account.unanswered(purpose, share):
-                if not account.binding.fixed or unanswered.notes.region in {None, notes.region}:
+                if not account.binding.immutable or unanswered.notes.region in {None, notes.region}:
                     return unanswered.awaiting(), account
             return self._new_charge(database, account, Charge(0, purpose, token, notes), share)
 
@@ -263,11 +264,11 @@ class DurableLedger:
     def _new_charge(
         self, database: LedgerTables, account: Account, charge: Charge, share: Fraction
     ) -> tuple[Charge, Account]:
-        fixed = account.binding.fixed
-        region = whom(charge.notes.region, fixed)
+        immutable = account.binding.immutable
+        region = charged_region(charge.notes.region, immutable)
         notes = self._within_quota(account, share, region, charge.notes)
-        if fixed:
-            refuse_what_does_not_fit(share, region, account.charges, fixed)
+        if immutable:
+            refuse_what_does_not_fit(share, region, account.charges, immutable)
             total_with(account.total, share)
         else:
             sum_with(account.total, share)
@@ -324,13 +325,13 @@ class DurableLedger:
         """Return everything as JSON, or the charges as CSV."""
         if form == "csv":
             return as_csv(self.entries)
-        return as_json(self.shown, self.binding.facts, self.entries, self.left)
+        return as_json(self.shown, self.binding.facts, self.entries, self.remaining)
 
     def __repr__(self) -> str:
         return f"DurableLedger({self.shown!r})"
 
     def _repr_html_(self) -> str:
-        return account_html(self.path.name if self.path else self.shown, self.left, self.entries)
+        return account_html(self.path.name if self.path else self.shown, self.remaining, self.entries)
 
     def _verified(self, seen: Head | None) -> Account:
         """Verify the whole chain; refuse one without the rows that this process has seen here."""

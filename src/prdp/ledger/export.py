@@ -32,7 +32,7 @@ class Line:
 
     ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
     a table has a line for each group and question. ``low`` and ``high`` are the ends of the interval that is
-    printed, empty where there is none on that side; ``flag`` says if the answer is mostly noise or
+    printed, empty where there is none on that side; ``flag`` says if the answer is low precision or
     unreliable, or the table too poor in budget to tell what was clipped.
     """
 
@@ -125,13 +125,13 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def as_json(shown: str, facts: Mapping[str, Any], entries: tuple[Entry, ...], left: Fraction) -> str:
+def as_json(shown: str, facts: Mapping[str, Any], entries: tuple[Entry, ...], remaining: Fraction) -> str:
     """Return a whole ledger as JSON."""
     form = {
         "ledger": shown,
         "facts": facts,
-        "spent": spelled(1 - left),
-        "left": spelled(left),
+        "spent": spelled(1 - remaining),
+        "remaining": spelled(remaining),
         "charges": [
             _charge(entry, back) for entry, back in zip(entries, clock_went_back(entries), strict=True)
         ],
@@ -151,8 +151,8 @@ def _charge(entry: Entry, back: bool) -> dict[str, Any]:
     empty = dict.fromkeys(("value", "low", "high", "flag"))
     methods = sorted({release.method for row in entry.release.releases for release in row})
     columns = {name: list(map(_plain, column)) for name, column in entry.release.columns().items()}
-    said = {"method": ", ".join(methods), "caveat": "; ".join(entry.release.caveats)}
-    return form | empty | said | {"table": columns}
+    texts = {"method": ", ".join(methods), "caveat": "; ".join(entry.release.caveats)}
+    return form | empty | texts | {"table": columns}
 
 
 def _plain(value: object) -> object:

@@ -30,8 +30,8 @@ TABLES = {
     at TEXT NOT NULL,
     token TEXT NOT NULL,
     region TEXT,
-    edition TEXT,
-    hint TEXT,
+    snapshot TEXT,
+    warm_start TEXT,
     quota TEXT,
     {_LINKS}
 )""",

@@ -15,13 +15,13 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
-    left_after,
     refuse_unless_a_charge,
+    remaining_after,
     sum_with,
     total_with,
 )
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import Spent, left_in, refuse_what_does_not_fit, whom
+from prdp.ledger.by_region import Spent, charged_region, refuse_what_does_not_fit, remaining_in
 from prdp.ledger.notebook import account_html
 from prdp.release.table import Released
 from prdp.safety.process_guard import this_process
@@ -40,7 +40,7 @@ class MemoryLedger:
     >>> ledger = MemoryLedger()
     >>> ledger.charge("count", Fraction(1, 4))
     Charge(number=0, purpose='count', token='')
-    >>> ledger.left
+    >>> ledger.remaining
     Fraction(3, 4)
     """
 
@@ -50,7 +50,7 @@ class MemoryLedger:
         self._lock = threading.RLock()
         self._busy = False
         self._attached = False
-        self._fixed: tuple[str, ...] = ()
+        self._immutable: tuple[str, ...] = ()
         self._kept: tuple[Spent, ...] = ()
         self._process = this_process()
 
@@ -65,31 +65,33 @@ class MemoryLedger:
                 "own, or a ledger file to open the same table again."
             )
         self._attached = True
-        self._fixed = binding.fixed
+        self._immutable = binding.immutable
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def immutable(self) -> tuple[str, ...]:
         """The columns that narrow whom a question is charged to."""
-        return self._fixed
+        return self._immutable
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of every record's budget that is not spent."""
-        return self.left_in(None)
+        return self.remaining_in(None)
 
-    def left_in(self, region: str | None) -> Fraction:
+    def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left."""
         self._refuse_elsewhere()
-        if not self._fixed:
-            return left_after(self._spent)
-        return left_in(whom(region, self._fixed), self._charges)
+        if not self._immutable:
+            return remaining_after(self._spent)
+        return remaining_in(charged_region(region, self._immutable), self._charges)
 
     @property
     def _charges(self) -> tuple[Spent, ...]:
         """All charges with their regions; those that were read before are not read again."""
         kept = self._kept
         self._kept = kept + tuple(
-            Spent(entry.number, entry.purpose, entry.share, whom(entry.notes.region, self._fixed))
+            Spent(
+                entry.number, entry.purpose, entry.share, charged_region(entry.notes.region, self._immutable)
+            )
             for entry in self._entries[len(kept) :]
         )
         return self._kept
@@ -117,7 +119,7 @@ class MemoryLedger:
         return tuple(entry for entry in found[:LATEST] if wanted(entry.purpose))
 
     def charge(
-        self, purpose: str, share: Fraction, *, fresh: bool = False, notes: Notes = NO_NOTES
+        self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release, an unanswered charge, or a new one.
 
@@ -131,18 +133,20 @@ class MemoryLedger:
         """
         self._refuse_elsewhere()
         refuse_unless_a_charge(purpose, share, notes)
-        return self._alone(lambda: self._charge(purpose, share, notes, fresh=fresh))
+        return self._alone(lambda: self._charge(purpose, share, notes, redraw=redraw))
 
-    def _charge(self, purpose: str, share: Fraction, notes: Notes, *, fresh: bool) -> Charge | Released:
+    def _charge(self, purpose: str, share: Fraction, notes: Notes, *, redraw: bool) -> Charge | Released:
         same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
         standing = [entry.release for entry in same if entry.release is not None]
-        if standing and not fresh:
+        if standing and not redraw:
             return standing[-1]
         for entry in same:
-            if entry.release is None and (not self._fixed or entry.notes.region in {None, notes.region}):
+            if entry.release is None and (not self._immutable or entry.notes.region in {None, notes.region}):
                 return Charge(entry.number, purpose, notes=entry.notes)
-        if self._fixed:
-            refuse_what_does_not_fit(share, whom(notes.region, self._fixed), self._charges, self._fixed)
+        if self._immutable:
+            refuse_what_does_not_fit(
+                share, charged_region(notes.region, self._immutable), self._charges, self._immutable
+            )
             spent = total_with(self._spent, share)
         else:
             spent = sum_with(self._spent, share)
@@ -196,7 +200,7 @@ class MemoryLedger:
     def __repr__(self) -> str:
         if self._process != this_process():
             return "MemoryLedger(of another process)"
-        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.left)})"
+        return f"MemoryLedger(entries: {len(self._entries)}, left: {shown_part(self.remaining)})"
 
     def _repr_html_(self) -> str:
-        return account_html("account in memory", self.left, self.entries)
+        return account_html("account in memory", self.remaining, self.entries)

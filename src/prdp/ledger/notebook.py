@@ -13,7 +13,7 @@ from prdp.release.html import html_table
 _SHOWN = 10
 
 
-def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
+def account_html(called: str, remaining: Fraction, entries: Sequence[Entry]) -> str:
     """Return an account as HTML.
 
     >>> account_html("t.ledger", Fraction(1), [])  # doctest: +ELLIPSIS
@@ -25,7 +25,10 @@ def account_html(called: str, left: Fraction, entries: Sequence[Entry]) -> str:
     ]
     older = len(entries) - len(rows)
     notes = [f"... and {older} older"] if older else []
-    said = "all" if left == 1 else shown_part(left)
+    remaining_text = "all" if remaining == 1 else shown_part(remaining)
     return html_table(
-        f"{called}: {said} of every budget is left", ["", "when", "who", "share", "question"], rows, notes
+        f"{called}: {remaining_text} of every budget is left",
+        ["", "when", "who", "share", "question"],
+        rows,
+        notes,
     )

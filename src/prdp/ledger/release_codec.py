@@ -25,7 +25,7 @@ from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
 from prdp.release.clipped import ClippedTerms
 from prdp.release.custom import CustomRelease
 from prdp.release.error_bounds import Pull
-from prdp.release.excluded_tail import Beyond
+from prdp.release.excluded_tail import ExcludedTail
 from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseColumn, ReleaseRows, Row
@@ -86,7 +86,7 @@ def _rows_form(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _column_form(column: ReleaseColumn) -> dict[str, Any]:
     return {
-        "said": list(map(_form, column.said)),
+        "templates": list(map(_form, column.templates)),
         "which": column.which.tolist(),
         "steps": list(map(_whole_form, column.steps.tolist())),
         "parts": list(map(_column_form, column.parts)),
@@ -136,8 +136,8 @@ def _terms(form: dict[str, Any]) -> ClippedTerms:
         policy=_policy(policy["text"], policy["expression"], *ends, below=_whole(policy["below"])),
         bounds=tuple((name, (_fraction(low), _fraction(high))) for name, (low, high) in form["bounds"]),
         column=form["column"],
-        grain=_fraction(form["grain"]),
-        protect=form["protect"],
+        round_to=_fraction(form["round_to"]),
+        privacy_unit=form["privacy_unit"],
         computed=form["computed"],
         below=form["below"],
         above=form["above"],
@@ -291,8 +291,8 @@ def _leader(form: dict[str, Any]) -> Leader:
     return Leader(*ends, tuple(map(_fraction, form["points"])))
 
 
-def _beyond(form: dict[str, Any]) -> Beyond:
-    return Beyond(
+def _beyond(form: dict[str, Any]) -> ExcludedTail:
+    return ExcludedTail(
         octaves=tuple(tuple(map(_whole, side)) for side in form["octaves"]),
         further=tuple(map(_whole, form["further"])),
         scale=_fraction(form["scale"]),
@@ -353,11 +353,13 @@ def _table_of_columns(form: dict[str, Any]) -> ReleaseTable:
 
 
 def _column(form: dict[str, Any], abouts: Named) -> ReleaseColumn:
-    said = tuple(map(_release, form["said"]))
+    templates = tuple(map(_release, form["templates"]))
     which, steps = np.array(form["which"], dtype=np.int64), exact_column(map(_whole, form["steps"]))
-    if not len(which) == len(steps) == len(abouts) or not np.all((which >= 0) & (which < len(said))):
+    if not len(which) == len(steps) == len(abouts) or not np.all((which >= 0) & (which < len(templates))):
         raise ValueError("the text is no release")
-    return ReleaseColumn(said, which, steps, abouts, tuple(_column(part, abouts) for part in form["parts"]))
+    return ReleaseColumn(
+        templates, which, steps, abouts, tuple(_column(part, abouts) for part in form["parts"])
+    )
 
 
 def _fraction(form: Any) -> Fraction:

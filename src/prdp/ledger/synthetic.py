@@ -1,4 +1,4 @@
-"""The ledger of a stand-in: its records are public or made up, and nothing is charged."""
+"""The ledger of a synthetic table: its records are public or made up, and nothing is charged."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from prdp.release.table import Released
 class NoAccount:
     """No account: every question is answered anew and for nothing, and all of the budget is always left.
 
-    Only ``stand_in=True`` gives a table one, so that having it is what makes a table a stand-in.
+    Only ``synthetic=True`` gives a table one, so that having it is what makes a table a synthetic table.
     """
 
-    left = Fraction(1)
-    fixed: tuple[str, ...] = ()
+    remaining = Fraction(1)
+    immutable: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
 
     def attach(self, binding: Binding) -> None:  # noqa: ARG002  (no facts make it an account)
         """Refuse to be the ledger of a table."""
-        raise LedgerError("a stand-in keeps no account, so it has no ledger to give to a table.")
+        raise LedgerError("a synthetic table keeps no account, so it has no ledger to give to a table.")
 
-    def left_in(self, region: str | None) -> Fraction:  # noqa: ARG002
+    def remaining_in(self, region: str | None) -> Fraction:  # noqa: ARG002
         """Return all of the budget."""
-        return self.left
+        return self.remaining
 
     def standing(self, purpose: str, share: Fraction) -> None:
         """Return nothing: every question is answered anew."""
 
     def answered(self, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:  # noqa: ARG002
-        """Return nothing: what a stand-in answered is kept nowhere, and no hint comes from it."""
+        """Return nothing: what a synthetic table answered is kept nowhere, and no hint comes from it."""
         return ()
 
     def charge(
@@ -41,7 +41,7 @@ class NoAccount:
         purpose: str,
         share: Fraction,  # noqa: ARG002
         *,
-        fresh: bool = False,  # noqa: ARG002
+        redraw: bool = False,  # noqa: ARG002
         notes: Notes = NO_NOTES,
     ) -> Charge:
         """Return a charge that costs nothing."""
@@ -52,4 +52,4 @@ class NoAccount:
         return release
 
     def __repr__(self) -> str:
-        return "<no account: a stand-in's records are public or made up>"
+        return "<no account: a synthetic table's records are public or made up>"

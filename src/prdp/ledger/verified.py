@@ -12,7 +12,7 @@ from prdp.declare.exact import fraction_of
 from prdp.errors import InvalidRequest
 from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes
 from prdp.ledger.binding import Binding
-from prdp.ledger.by_region import Spent, whom
+from prdp.ledger.by_region import Spent, charged_region
 from prdp.ledger.chain import Head, Row
 from prdp.ledger.layout import FACTS
 from prdp.ledger.strict_json import strict_json
@@ -137,7 +137,7 @@ class _Growing:
         self.questions = dict(account.questions)
         self.quotas = dict(account.quotas)
         self.quota_rows = account.quota_rows
-        self._fixed = account.binding.fixed
+        self._immutable = account.binding.immutable
         self._shares: dict[str, Fraction] = {}
         self._regions: dict[str | None, Region] = {}
 
@@ -180,7 +180,7 @@ class _Growing:
         self.facts[name] = value
         if name == "binding":
             self.binding = Binding.from_json(value)
-            self._fixed = self.binding.fixed
+            self._immutable = self.binding.immutable
 
     def _charge(  # noqa: PLR0917  (each is a column)
         self, number: int, purpose: str, share: str, who: str, at: str, token: str, *notes: Any
@@ -192,9 +192,9 @@ class _Growing:
             raise Unsound("a charge names a quota that is not there")
         region = self._region(kept.region)
         self.total += part
-        if self._fixed and kept.region is None:
+        if self._immutable and kept.region is None:
             self.of_everybody += part
-        if (self.of_everybody if self._fixed else self.total) > 1:
+        if (self.of_everybody if self._immutable else self.total) > 1:
             raise Unsound(_SUMS)
         charge = KeptCharge(number, purpose, part, region, kept.quota, who, at, token, kept)
         self.charges.append(charge)
@@ -224,7 +224,7 @@ class _Growing:
         if text not in self._regions:
             try:
                 strict_json("{}" if text is None else text)
-                self._regions[text] = whom(text, self._fixed)
+                self._regions[text] = charged_region(text, self._immutable)
             except (InvalidRequest, ValueError, RecursionError):
                 raise Unsound("what it says of regions is not as it was") from None
         return self._regions[text]

@@ -22,7 +22,7 @@ from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import BothReaching
-from prdp.mechanisms._threshold import RecordLadder, SparingLadder, Tuning, evidence
+from prdp.mechanisms._threshold import RecordCandidates, SparingCandidates, Tuning, evidence
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Rule, Then
@@ -41,7 +41,7 @@ _CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What was chosen for each row: a tuning, a place on its ladder, and whether others chose along.
+    """What was chosen for each row: a tuning, a place on its candidates, and whether others chose along.
 
     Where each sign chose, ``which`` is higher by the number of tunings, and ``below`` is the place of values
     below zero; else it is 0.
@@ -93,7 +93,7 @@ class ClipGroups:
 
     def flips(self, chosen: Places, which: int, sign: int | None = None) -> ManyFlips:
         """Return the choices of a point of some groups, for a tuning; by values of one sign, or by all."""
-        finder, ladder = self.clip.finder, RecordLadder(self.public)
+        finder, candidates = self.clip.finder, RecordCandidates(self.public)
         tuning = finder.tunings[which][1]
         points = Points.spanning(self.public, tuning.stride)
         kinds, number = self.groups.kinds, len(points.numerators)
@@ -102,15 +102,15 @@ class ClipGroups:
         found = self.groups.weighed_at(chosen, reaching, number + 1, weights)
         masses = [np.cumsum(part[:, :0:-1], axis=1)[:, ::-1] for part in found]
         climbs = tuning.climbs(points.heights, points.usual)
-        weight = evidence(ladder, self.share, tuning) * ladder.quantum
+        weight = evidence(candidates, self.share, tuning) * candidates.quantum
         if tuning.fence is not None:
             weight /= tuning.fence.times
-            whole, worth = [part.sum(axis=1) for part in found], self.share * ladder.quantum
+            whole, worth = [part.sum(axis=1) for part in found], self.share * candidates.quantum
             masses = tuning.fence.charged_groups(masses, whole, points.heights, worth)
         return ManyFlips.of(masses, weight, climbs)
 
     def totals(self, chosen: Places, which: int, place: int) -> Column:
-        """Return some groups' totals, clipped at the point of a place on a tuning's ladder."""
+        """Return some groups' totals, clipped at the point of a place on a tuning's candidates."""
         return self.groups.clipped(chosen, self._caps(which, place))
 
     def _caps(self, which: int, place: int) -> Column:
@@ -124,7 +124,7 @@ class ClipGroups:
         return noise
 
     def drawn(self, entropy: Entropy, runs: int) -> ByGroup:
-        """Draw independent answers for all groups; those too poor to choose a point choose one together."""
+        """Draw independent answers for all groups; those with little budget choose a point together."""
         law = self.clip.law(self.public, self.share)
         rows = len(self.groups) * runs  # a group's runs side by side
         masses = [
@@ -141,7 +141,7 @@ class ClipGroups:
         for which in np.unique(chosen.which[pooled]).tolist():
             mine = pooled[chosen.which[pooled] == which]
             noises = _filled(noises, mine, self._noises(chosen, mine, entropy))
-        return self._said(chosen, plus(self._clipped(chosen, runs), noises), runs)
+        return self._answers(chosen, plus(self._clipped(chosen, runs), noises), runs)
 
     def _together(
         self, masses: Sequence[Column], which: NDArray[np.intp], runs: int, entropy: Entropy
@@ -152,14 +152,16 @@ class ClipGroups:
         place, below, sparing = (np.zeros_like(which) for _ in range(3))
         spared = [Fraction(0)]
         which, mass_of = which.copy(), reduce(plus, masses)
-        pooled = lru_cache(maxsize=8)(lambda poor: self._pooled(np.frombuffer(poor, np.intp)))
+        pooled = lru_cache(maxsize=8)(
+            lambda pooled_places: self._pooled(np.frombuffer(pooled_places, np.intp))
+        )
         for run in range(runs):
-            poor = np.flatnonzero(which[run::runs] == last)
-            if len(poor) < 2:
+            pooled_places = np.flatnonzero(which[run::runs] == last)
+            if len(pooled_places) < 2:
                 continue
-            law, mass = pooled(poor.tobytes())
-            rows = poor * runs + run
-            noisy = sum(mass_of[rows].tolist()) - _reserve(law, len(poor) * len(masses))
+            law, mass = pooled(pooled_places.tobytes())
+            rows = pooled_places * runs + run
+            noisy = sum(mass_of[rows].tolist()) - _reserve(law, len(pooled_places) * len(masses))
             tuning = law.rule((noisy,))
             choice = law.laws[tuning]
             assert isinstance(choice, Then)  # noqa: S101  (see PointFinder.law)
@@ -168,16 +170,16 @@ class ClipGroups:
             spared.append(mass)
         return _Chosen(which, place, below, spared, sparing)
 
-    def _pooled(self, poor: Places) -> tuple[Gated, Fraction]:
+    def _pooled(self, pooled_places: Places) -> tuple[Gated, Fraction]:
         """Return the law of a point for several groups together, and the budget mass that it spares.
 
         Nothing but the point is drawn from it.
         """
-        merged = self.groups.together(poor)
-        spared = int(PER_GROUP * len(poor) / (self.share * merged.levels.quantum))
-        ladder = SparingLadder(RecordLadder(merged), spared)
-        law = self.clip.finder.law(ladder, self.share, _nothing)
-        return law, spared * ladder.quantum
+        merged = self.groups.together(pooled_places)
+        spared = int(PER_GROUP * len(pooled_places) / (self.share * merged.levels.quantum))
+        candidates = SparingCandidates(RecordCandidates(merged), spared)
+        law = self.clip.finder.law(candidates, self.share, _nothing)
+        return law, spared * candidates.quantum
 
     def _choose(self, chosen: _Chosen, rows: Places, groups: Places, entropy: Entropy) -> Iterator[Places]:
         """Choose a point for some rows that have the same tuning, or one for each sign.
@@ -231,16 +233,16 @@ class ClipGroups:
         group, which = np.divmod(pairs, len(points))
         return self.groups.clipped_each(group, caps, which)[pair.reshape(-1)]
 
-    def _said(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
+    def _answers(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
         """Return the answers, with what is said of each: all of it released or public."""
         facts = chosen.which, chosen.place, chosen.below, chosen.sparing
         sizes = tuple(int(fact.max(initial=0)) + 1 for fact in facts)
-        different, said = np.unique(np.ravel_multi_index(facts, sizes), return_inverse=True)
+        different, which_facts = np.unique(np.ravel_multi_index(facts, sizes), return_inverse=True)
         words = tuple(
             self.answer(int(which), int(place), int(below), chosen.spared[sparing])
             for which, place, below, sparing in zip(*np.unravel_index(different, sizes), strict=True)
         )
-        by_run = zip(steps.reshape(-1, runs).T, said.reshape(-1, runs).T, strict=True)
+        by_run = zip(steps.reshape(-1, runs).T, which_facts.reshape(-1, runs).T, strict=True)
         return ByGroup(tuple(AnswerColumn(number.copy(), each.copy(), words) for number, each in by_run))
 
     def answer(self, which: int, place: int, below: int, spared: Fraction) -> Answer:

@@ -34,8 +34,10 @@ def sum_influences(policy: Policy, levels: Levels, bounds: Bounds, measure: Meas
     reaches = [0] * len(least)
     ranges = {name: Interval(float(low), float(high)) for name, (low, high) in bounds.items()}
     for low, high in _pieces(measure):
-        grain = float(measure.grain)
-        budgets = bound(policy.expression, ranges | {measure.column: Interval(low * grain, high * grain)})
+        round_to = float(measure.round_to)
+        budgets = bound(
+            policy.expression, ranges | {measure.column: Interval(low * round_to, high * round_to)}
+        )
         if budgets.empty or budgets.high < levels.least:
             continue
         reach = math.ceil(max(abs(low), abs(high)))

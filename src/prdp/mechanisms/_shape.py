@@ -17,7 +17,7 @@ _SLOPE_BITS = 40
 _CHORD = 0.01
 USUAL, RARE = 0.5, 0.95
 """The draws that shapes are compared by: half of them, and all but one of twenty."""
-_MOST_TRIED = 12
+_MAX_TRIED = 12
 
 Corners = list[tuple[int, float]]
 """Distances and F there, from the first corner after zero on."""
@@ -61,7 +61,7 @@ def _steps(tops: Sequence[tuple[int, Fraction]]) -> list[tuple[int, int, Fractio
 
 def _spread_out(count: int) -> Sequence[int]:
     """Return some of the numbers from 1 to a count, evenly spread; the last one among them."""
-    some = min(count, _MOST_TRIED)
+    some = min(count, _MAX_TRIED)
     return sorted({count - count * place // some for place in range(some)})
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import ceil
 
 from prdp.cells.summary import Summary
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, Tuning
 from prdp.noise.laws import Gated, Law, Lazily, Then
 
 SEEN = 25
@@ -72,8 +72,8 @@ class SideFinder:
         With two choices, which is higher by the number of tunings, and what follows it is (place above zero,
         (place below zero, the answer at the higher one)).
         """
-        finder, whole = self.finder, RecordLadder(summary)
-        below, above = (RecordLadder(side) for side in sides(summary))
+        finder, whole = self.finder, RecordCandidates(summary)
+        below, above = (RecordCandidates(side) for side in sides(summary))
         gate = finder.measured([below, above], share)
 
         def rest(which: int) -> Then:

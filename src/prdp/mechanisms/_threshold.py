@@ -1,6 +1,6 @@
-"""Choose a clipping point privately from a public ladder of them.
+"""Choose a clipping point privately from a public candidates of them.
 
-Whoever clips (totals, ranks, distinct keys) says what each point would clip, as a ``Ladder``; how a point
+Whoever clips (totals, ranks, distinct keys) says what each point would clip, as a ``Candidates``; how a point
 is found is decided here and nowhere else. In full: proofs/point.md.
 """
 
@@ -47,7 +47,7 @@ class Fence:
     times: int = 4
 
     @property
-    def sway(self) -> Fraction:
+    def max_decrease(self) -> Fraction:
         """By what part of its own budget a new record can lower what a point is charged."""
         return Fraction(1, self.times)
 
@@ -97,7 +97,7 @@ class Fence:
 _QUARTERS = 4
 
 
-class Ladder(Protocol):
+class Candidates(Protocol):
     """Public clipping points, ascending, and the budget mass that each would clip."""
 
     @property
@@ -105,7 +105,7 @@ class Ladder(Protocol):
         """The budget that masses are counted in; on a ``lattice`` of n, in n such quanta, rounded down."""
 
     @property
-    def sway(self) -> int:
+    def max_decrease(self) -> int:
         """By how many halves of its own budget a new record can lower a mass: 0 where masses only rise."""
 
     def mass(self, lattice: int) -> int:
@@ -143,7 +143,7 @@ class Tuning:
     @property
     def seen(self) -> Fraction:
         """The part of the share that a unit of clipped mass weighs: that for choosing, fences aside."""
-        return self.choice if self.fence is None else self.choice / (1 + self.fence.sway)
+        return self.choice if self.fence is None else self.choice / (1 + self.fence.max_decrease)
 
     def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
@@ -183,7 +183,7 @@ LEADING = _tuning(30, "1.8")  # of a large share, for a point that other totals 
 RICH = _tuning(38, "1.6")
 MIDDLING = _tuning(21, "2.3")
 LEAN = _tuning(39, "2")
-POOR = _tuning(43, "1.1")
+FALLBACK = _tuning(43, "1.1")
 THIN = _tuning(33, "2")  # for tiers of a sum that are poor in budget: experiments/choosing/step_sums.py
 FENCED = replace(_tuning(43, "0.8"), fence=Fence())
 
@@ -209,7 +209,7 @@ class PointFinder:
     """
 
     gate: Fraction = _GATE
-    tunings: tuple[tuple[int | None, Tuning], ...] = ((25, LARGE_SHARE), (25, POOR), (None, POOR))
+    tunings: tuple[tuple[int | None, Tuning], ...] = ((25, LARGE_SHARE), (25, FALLBACK), (None, FALLBACK))
     gate_bits: int = 50
 
     def __post_init__(self) -> None:
@@ -221,7 +221,7 @@ class PointFinder:
         """Return the finder for a share; the parameters were chosen once (experiments/choosing)."""
         if share > Fraction(1, 3):
             return cls()
-        return cls(tunings=((25, SMALL_SHARE), (25, POOR), (None, POOR)))
+        return cls(tunings=((25, SMALL_SHARE), (25, FALLBACK), (None, FALLBACK)))
 
     @classmethod
     def for_totals(cls, share: Fraction) -> PointFinder:
@@ -237,11 +237,11 @@ class PointFinder:
             return cls(tunings=((25, LEADING), (25, FENCED), (None, FENCED)))
         return cls.for_totals(share)
 
-    def law(self, ladder: Ladder, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
-        """Return the distribution of (which tuning, (place on the ladder, the answer there)).
+    def law(self, candidates: Candidates, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
+        """Return the distribution of (which tuning, (place on the candidates, the answer there)).
 
         Args:
-            ladder: What each point would clip.
+            candidates: What each point would clip.
             share: The part of every record's budget for all of it.
             answer: From a tuning and the place that was chosen to the law of the answer, which is to use
                 the part ``tuning.answer`` of the share.
@@ -249,47 +249,49 @@ class PointFinder:
 
         def rest(which: int) -> Then:
             tuning = self.tunings[which][1]
-            return Then(self.drawn(ladder, share, tuning), lambda place: answer(tuning, place))
+            return Then(self.drawn(candidates, share, tuning), lambda place: answer(tuning, place))
 
         return Gated(
-            first=self.measured([ladder], share),
-            rule=FirstReaching(tuple((0, least) for least in self.reached(ladder, share))),
+            first=self.measured([candidates], share),
+            rule=FirstReaching(tuple((0, least) for least in self.reached(candidates, share))),
             laws=Lazily(len(self.tunings), rest),
         )
 
-    def measured(self, ladders: Sequence[Ladder], share: Fraction) -> Noisy:
+    def measured(self, candidate_lists: Sequence[Candidates], share: Fraction) -> Noisy:
         """Return the noisy total mass of each of some disjoint sets of records; there is at least one."""
-        quantum = ladders[0].quantum
+        quantum = candidate_lists[0].quantum
         lattice = self.lattice(quantum, share)
         noise = DiscreteLaplace(1 / (share * self.gate * quantum * lattice))
-        return Noisy(tuple(ladder.mass(lattice) for ladder in ladders), (noise,) * len(ladders))
+        return Noisy(
+            tuple(candidates.mass(lattice) for candidates in candidate_lists), (noise,) * len(candidate_lists)
+        )
 
-    def reached(self, ladder: Ladder, share: Fraction, margin: int | None = None) -> tuple[int, ...]:
+    def reached(self, candidates: Candidates, share: Fraction, margin: int | None = None) -> tuple[int, ...]:
         """Return what the noisy mass must reach for each tuning but the last, on its lattice; all public.
 
         Args:
-            ladder: Of which the public points matter.
+            candidates: Of which the public points matter.
             share: The part of every record's budget.
             margin: In place of the tunings' own margins.
         """
-        step = ladder.quantum * self.lattice(ladder.quantum, share)
+        step = candidates.quantum * self.lattice(candidates.quantum, share)
         found: list[int] = []
         for own, tuning in self.tunings:
             if own is None:
                 break
-            usual = ladder.heights(tuning.stride)[: ladder.usual(tuning.stride)]
+            usual = candidates.heights(tuning.stride)[: candidates.usual(tuning.stride)]
             least = self.least(own if margin is None else margin, tuning, usual)
             found.append(ceil(least / (step * share)))
         return tuple(found)
 
-    def drawn(self, ladder: Ladder, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
-        """Return the draw of a point of a ladder, under a tuning."""
-        weight = evidence(ladder, share, tuning) * ladder.quantum
-        heights, usual = ladder.heights(tuning.stride), ladder.usual(tuning.stride)
-        masses: Sequence[int] = ladder.masses(tuning.stride, 1)
+    def drawn(self, candidates: Candidates, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
+        """Return the draw of a point of a candidates, under a tuning."""
+        weight = evidence(candidates, share, tuning) * candidates.quantum
+        heights, usual = candidates.heights(tuning.stride), candidates.usual(tuning.stride)
+        masses: Sequence[int] = candidates.masses(tuning.stride, 1)
         if tuning.fence is not None:
             weight /= tuning.fence.times
-            masses = tuning.fence.charged(masses, ladder.mass(1), heights, share * ladder.quantum)
+            masses = tuning.fence.charged(masses, candidates.mass(1), heights, share * candidates.quantum)
         return self.choice(masses, weight, tuning, heights, usual)
 
     def choice(
@@ -331,24 +333,24 @@ class PointFinder:
 
 
 def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
-    """Return the noisy total of the records, clipped at the point of a place on a tuning's ladder."""
+    """Return the noisy total of the records, clipped at the point of a place on a tuning's candidates."""
     points = Points.spanning(summary, tuning.stride)
     total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
     scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
     return Noisy((total,), (DiscreteLaplace(scale),))
 
 
-def evidence(ladder: Ladder, share: Fraction, tuning: Tuning) -> Fraction:
+def evidence(candidates: Candidates, share: Fraction, tuning: Tuning) -> Fraction:
     """Return by how much a point's log-weight falls with each unit of budget mass that it clips."""
-    return share * tuning.seen / (1 + Fraction(ladder.sway, 2))
+    return share * tuning.seen / (1 + Fraction(candidates.max_decrease, 2))
 
 
 @dataclass(frozen=True, slots=True)
-class RecordLadder:
-    """The ladder of a summary: a point clips the records whose cell reaches above it."""
+class RecordCandidates:
+    """The candidates of a summary: a point clips the records whose cell reaches above it."""
 
     summary: Summary
-    sway: int = 0
+    max_decrease: int = 0
 
     def clipping(self, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Clipping:
         """Return what is known of what was clipped at a place that a tuning chose; of public facts alone."""
@@ -374,7 +376,7 @@ class RecordLadder:
 
     @property
     def quantum(self) -> Fraction:
-        """The grain of masses: that of the levels."""
+        """The rounding step of masses: that of the levels."""
         return self.summary.levels.quantum
 
     def mass(self, lattice: int) -> int:
@@ -400,38 +402,38 @@ class RecordLadder:
 
 
 @dataclass(frozen=True, slots=True)
-class SparingLadder:
-    """A ladder that does not mind a public mass: a point's mass is what it clips beyond that.
+class SparingCandidates:
+    """A candidates that does not mind a public mass: a point's mass is what it clips beyond that.
 
     Adding a record moves max(0, g - spared) no further than g, and the same way.
     """
 
-    ladder: RecordLadder
+    candidates: RecordCandidates
     spared: int
 
     @property
     def quantum(self) -> Fraction:
-        """The grain of masses."""
-        return self.ladder.quantum
+        """The rounding step of masses."""
+        return self.candidates.quantum
 
     @property
-    def sway(self) -> int:
-        """As that of the ladder."""
-        return self.ladder.sway
+    def max_decrease(self) -> int:
+        """As that of the candidates."""
+        return self.candidates.max_decrease
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all records."""
-        return self.ladder.mass(lattice)
+        return self.candidates.mass(lattice)
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return the mass that each point clips beyond what is spared."""
         spared = self.spared // lattice
-        return tuple(max(0, mass - spared) for mass in self.ladder.masses(stride, lattice))
+        return tuple(max(0, mass - spared) for mass in self.candidates.masses(stride, lattice))
 
     def heights(self, stride: int) -> tuple[int, ...]:
-        """As those of the ladder."""
-        return self.ladder.heights(stride)
+        """As those of the candidates."""
+        return self.candidates.heights(stride)
 
     def usual(self, stride: int) -> int:
-        """As that of the ladder."""
-        return self.ladder.usual(stride)
+        """As that of the candidates."""
+        return self.candidates.usual(stride)

@@ -35,7 +35,7 @@ class Additive:
 
     Attributes:
         least: The least budgets by what records contribute; public. Only accuracy depends on it.
-        rows: Of how many rows an owner may be; 1 where a row is a record.
+        rows: Of how many rows a unit may be; 1 where a row is a record.
         why: Why it was chosen, in words; empty where the caller chose it.
         finest_bits: How many bits finer than the values the lattice of answers is at most.
     """
@@ -48,11 +48,11 @@ class Additive:
     name = "additive"
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what the interval does not cover: nothing, but for owners of several rows."""
+        """Return what the interval does not cover: nothing, but for units of several rows."""
         if self.rows == 1:
             return None
         return Caveat(
-            f"owners whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
+            f"units whose rows differ may count for less, which {'moves it' if signed else 'lowers it'}"
         )
 
     def noise(self, largest: int, worth: Fraction) -> ConcaveNoise:
@@ -86,11 +86,11 @@ class Additive:
         fine = groups.refined(bits)
         noise = self.law(fine.empty, share).noise
         choices = (("of the share", "100 % answering"), *((("chosen", self.why),) if self.why else ()))
-        said = (Answer(0, Fraction(1, 1 << bits), (), choices, shape=noise),)
+        templates = (Answer(0, Fraction(1, 1 << bits), (), choices, shape=noise),)
         totals = np.repeat(self.totals(fine, share), runs)
         steps = plus(totals, noise.draw_many(entropy, len(totals)))  # a group's runs side by side
         which = np.zeros(len(groups), np.intp)
-        return ByGroup(tuple(AnswerColumn(steps[run::runs].copy(), which, said) for run in range(runs)))
+        return ByGroup(tuple(AnswerColumn(steps[run::runs].copy(), which, templates) for run in range(runs)))
 
     def totals(self, groups: SummaryGroups, share: Fraction) -> Column:
         """Return the totals of groups, one each: the values of their laws."""

@@ -26,7 +26,7 @@ _WINDOW = 2 * _EIGHTHS
 """How many eighths inward a value is looked for again."""
 
 _LEAST_WEIGHT = Fraction(1)
-"""What a record weighs at least for steps to be told apart."""
+"""What a record weighs at least for steps to be distinguished."""
 
 _RICH = 8
 """From which weight on, of every record, half of the share goes to steps."""
@@ -115,8 +115,8 @@ class Choice:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        said = cache(partial(_answer, self.prior(summary, share)))
-        return [said(eighth, place) for eighth, place in self.law(summary, share).draw(entropy, runs)]
+        answer_at = cache(partial(_answer, self.prior(summary, share)))
+        return [answer_at(eighth, place) for eighth, place in self.law(summary, share).draw(entropy, runs)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Prior:
     def window(self, eighth: int) -> tuple[int, int]:
         """Return the first step to choose from near an eighth, and the first one after them.
 
-        It is the last step alone where budgets are too small for steps to be told apart.
+        It is the last step alone where budgets are too small for steps to be distinguished.
         """
         starts = self.steps.eighths
         if self._weight(eighth) < _LEAST_WEIGHT:

@@ -12,7 +12,7 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._clip_groups import ClipGroups
 from prdp.mechanisms._signed_thresholds import SideFinder
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, Tuning, noisy_total
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, Tuning, noisy_total
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.entropy import Entropy
@@ -75,7 +75,7 @@ class Clip:
         """
         if self.signed:
             return SideFinder(self.finder).law(summary, share, self.totals(summary, share))
-        return self.finder.law(RecordLadder(summary), share, self.totals(summary, share))
+        return self.finder.law(RecordCandidates(summary), share, self.totals(summary, share))
 
     def totals(self, summary: Summary, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy total as a function of the tuning and the place that was found."""
@@ -95,16 +95,16 @@ class Clip:
             bits = finer_bits(summary, self.finest_bits)
             return apart.answers(summary.refined(bits), share, entropy, runs, Fraction(1, 1 << bits))
         group = self._groups([summary], share)
-        said = cache(partial(group.answer, spared=Fraction(0)))
+        answer_at = cache(partial(group.answer, spared=Fraction(0)))
         law = self.law(summary.refined(finer_bits(summary, self.finest_bits)), share)
         answers = []
         for which, (place, rest) in law.draw(entropy, runs):
             below, (total,) = (0, rest) if which < len(self.finder.tunings) else rest
-            answers.append(replace(said(which, place, below), steps=total))
+            answers.append(replace(answer_at(which, place, below), steps=total))
         return answers
 
     def grouped(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
-        """Draw independent answers for disjoint groups; those too poor to choose a point choose one together.
+        """Draw independent answers for disjoint groups; those with little budget choose a point together.
 
         Which groups those are is read off their noisy masses. In full: proofs/point.md. Where answers are
         given tier by tier, nothing is chosen.
@@ -148,7 +148,7 @@ class Clip:
         Two places are those that values below and above zero have found; the higher one clips both.
         """
         margin, tuning = self.finder.tunings[which % len(self.finder.tunings)]
-        found = RecordLadder(summary).clipping(share, tuning, max(places), blind=margin is None)
+        found = RecordCandidates(summary).clipping(share, tuning, max(places), blind=margin is None)
         if len(places) == 1:
             return found
         points = Points.spanning(summary, tuning.stride)

@@ -19,7 +19,7 @@ from prdp.mechanisms._threshold import (
     SMALL_SHARE,
     THIN,
     PointFinder,
-    RecordLadder,
+    RecordCandidates,
     Tuning,
     noisy_total,
 )
@@ -30,7 +30,7 @@ from prdp.release.bias import Clipping, TierClipping
 from prdp.release.raw_answer import Answer
 
 _STRIDE = 2
-_MOST_TIERS = 8  # the next three are those of tiers.py
+_MAX_TIERS = 8  # the next three are those of tiers.py
 _LEAST = Fraction(5, 2)
 _PER_QUARTER = Fraction(7, 40)
 _MARGIN = 25  # as at the gates of all totals
@@ -39,7 +39,7 @@ _WHOLE = Tuning(Fraction(0), Fraction(1), Fraction(1), _STRIDE)  # for a tier wi
 
 
 class Way(NamedTuple):
-    """How a tier's point was found: by which tuning, and at which place of the tier's ladder."""
+    """How a tier's point was found: by which tuning, and at which place of the tier's candidates."""
 
     which: int
     place: int
@@ -71,7 +71,7 @@ class ClippedTiers:
     def of(cls, summary: Summary, share: Fraction) -> ClippedTiers | None:
         """Return the mechanism for a share, or None where possible ratios are not a few spans."""
         spans = () if summary.ratios is None else summary.ratios.values
-        if not 1 < len(spans) <= _MOST_TIERS:
+        if not 1 < len(spans) <= _MAX_TIERS:
             return None
         usual = LARGE_SHARE if share > _LARGE else SMALL_SHARE
         return cls(PointFinder(tunings=((_MARGIN, usual), (None, THIN))))
@@ -95,20 +95,20 @@ class ClippedTiers:
         """Return the distribution of (tuning, (point, noisy total)); of one point, of the total alone."""
         if single(part):
             return noisy_total(part, share, _WHOLE, 0)
-        return self.finder.law(RecordLadder(part), share, cache(partial(noisy_total, part, share)))
+        return self.finder.law(RecordCandidates(part), share, cache(partial(noisy_total, part, share)))
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int, step: Fraction
     ) -> list[Answer]:
         """Draw independent answers from a summary on a lattice of such a step."""
         public = replace(summary, cells=summary.cells.where(slice(0)))
-        told = Told.of(self, public, share, step)
-        said = cache(told.said)
+        tier_answers = TierAnswers.of(self, public, share, step)
+        answer_of = cache(tier_answers.answer_of)
         answers = []
         for drawn in self.law(summary, share).draw(entropy, runs):
-            ways, totals = told.read(drawn)
-            kept = told.kept(ways, totals)
-            answers.append(replace(said(ways, kept), steps=sum(totals[:kept])))
+            ways, totals = tier_answers.read(drawn)
+            kept = tier_answers.kept(ways, totals)
+            answers.append(replace(answer_of(ways, kept), steps=sum(totals[:kept])))
         return answers
 
 
@@ -118,7 +118,7 @@ def single(part: Summary) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TierAnswers:
     """What is said of what was drawn, by public facts alone.
 
     Attributes:
@@ -136,7 +136,7 @@ class Told:
     heights: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, tiers: ClippedTiers, public: Summary, share: Fraction, step: Fraction) -> Told:
+    def of(cls, tiers: ClippedTiers, public: Summary, share: Fraction, step: Fraction) -> TierAnswers:
         """Return what is public of a summary of no records."""
         parts = tiers.parts(public)
         sizes = [len(Points.spanning(part, _STRIDE).numerators) for part in parts]
@@ -184,10 +184,10 @@ class Told:
 
     def clipping(self, tier: int, way: Way) -> Clipping:
         """Return what is known of what a tier's point clipped."""
-        ladder = RecordLadder(self.parts[tier])
-        return ladder.clipping(self.share, self.tuning(tier, way), way.place, blind=False)
+        candidates = RecordCandidates(self.parts[tier])
+        return candidates.clipping(self.share, self.tuning(tier, way), way.place, blind=False)
 
-    def said(self, ways: tuple[Way, ...], kept: int) -> Answer:
+    def answer_of(self, ways: tuple[Way, ...], kept: int) -> Answer:
         """Return what is said of an answer that keeps so many tiers, but for the number itself."""
         noises = [self.noise(tier, way) for tier, way in enumerate(ways)]
         tiers = tuple(self.clipping(tier, way) for tier, way in enumerate(ways))

@@ -22,7 +22,7 @@ _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLadder:
+class KeyCandidates:
     """The ladder of a key summary: its points are the edges, descending, that have half of them among them.
 
     The mass of an edge c is 2·A(c/2) - A(c), where A(c) is the total of the keys' sums clipped at c: a key
@@ -31,11 +31,11 @@ class KeyLadder:
     """
 
     summary: KeySummary
-    sway: int = 2
+    max_decrease: int = 2
 
     @property
     def quantum(self) -> Fraction:
-        """The grain of masses: that of the levels."""
+        """The rounding step of masses: that of the levels."""
         return self.summary.levels.quantum
 
     def mass(self, lattice: int) -> int:
@@ -99,7 +99,7 @@ class DistinctKeys:
 
     def law(self, summary: KeySummary, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy clipped total))."""
-        return self.finder.law(KeyLadder(summary), share, self.totals(summary, share))
+        return self.finder.law(KeyCandidates(summary), share, self.totals(summary, share))
 
     def totals(self, summary: KeySummary, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy total as a function of the tuning and the place that was found."""
@@ -116,7 +116,7 @@ class DistinctKeys:
         totals = self.totals(summary, share)
         edges = key_edges(summary.levels)
         answers = []
-        for which, (place, (total,)) in self.finder.law(KeyLadder(summary), share, totals).draw(
+        for which, (place, (total,)) in self.finder.law(KeyCandidates(summary), share, totals).draw(
             entropy, runs
         ):
             tuning = self.finder.tunings[which][1]
@@ -131,20 +131,21 @@ class DistinctKeys:
     def clipping(self, summary: KeySummary, share: Fraction, which: int, place: int) -> Clipping:
         """Return what is known of the keys that count in part; of the summary it uses the public facts alone.
 
-        A unit of budget counts for as many steps as it has quanta. ``reach`` is how many times less than what
+        A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is how many times less
+        than what
         counts fully the budgets behind a key may add up to.
         """
         margin, tuning = self.finder.tunings[which]
-        ladder, edges, levels = KeyLadder(summary), key_edges(summary.levels), summary.levels
-        points = ladder.edges(tuning.stride)
-        usual = ladder.usual(tuning.stride)
+        candidates, edges, levels = KeyCandidates(summary), key_edges(summary.levels), summary.levels
+        points = candidates.edges(tuning.stride)
+        usual = candidates.usual(tuning.stride)
         at, edge = 1 / levels.quantum, _edge(summary, tuning, place)
         whole = edges[edge]
         unseen = edge == points[place] and whole > levels.quanta(0)  # it goes no further than what was chosen
         return Clipping(
             at=at,
             most=at * max(Fraction(1), Fraction(whole, levels.quanta(0))),
-            evidence=evidence(ladder, share, tuning) * _SEEN,
+            evidence=evidence(candidates, share, tuning) * _SEEN,
             fall=tuning.fall,
             stride=tuning.stride,
             blind=margin is None or unseen,
@@ -164,6 +165,6 @@ def _edge(summary: KeySummary, tuning: Tuning, place: int) -> int:
 
     The mass of an edge hardly sees the keys just below it, so the choice stops that much early.
     """
-    edges = KeyLadder(summary).edges(tuning.stride)
+    edges = KeyCandidates(summary).edges(tuning.stride)
     half_an_octave = _OCTAVE // 2 // tuning.stride
     return edges[min(place + half_an_octave, len(edges) - 1)]

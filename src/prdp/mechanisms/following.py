@@ -70,19 +70,19 @@ class Following:
         """Draw one answer after each of some sums.
 
         ``center`` is what squared distances are taken from, in grains, and None for a count. Squares are
-        counted in those of 2^-CENTER_BITS of a grain.
+        counted in those of 2^-CENTER_BITS of a rounding step.
         """
         bits = finer_bits(summary, FINEST_BITS)
         fine = summary.refined(bits)
         law = cache(partial(self.law, fine, share))
         answers = []
         for leader in leaders:
-            said = self.said(leader, share, bits, center)
-            if said is None:
+            answer = self.answer_from(leader, share, bits, center)
+            if answer is None:
                 answers += self.answers(summary, share, entropy, 1)
             else:
-                ((total,),) = law(_point(said)).draw(entropy, 1)
-                answers.append(replace(said, steps=total))
+                ((total,),) = law(_point(answer)).draw(entropy, 1)
+                answers.append(replace(answer, steps=total))
         return answers
 
     def grouped_after(
@@ -97,9 +97,9 @@ class Following:
         self, leader: AnswerColumn, groups: SummaryGroups, share: Fraction, entropy: Entropy, bits: int
     ) -> AnswerColumn:
         """Draw the counts of one run: groups whose sums have the same point have one noise."""
-        said = [self.said(one, share, bits, None) for one in leader.said]
-        known = tuple(one for one in said if one is not None)
-        assert len(known) == len(said)  # noqa: S101  (whether a sum has a point is a public fact)
+        answer = [self.answer_from(one, share, bits, None) for one in leader.templates]
+        known = tuple(one for one in answer if one is not None)
+        assert len(known) == len(answer)  # noqa: S101  (whether a sum has a point is a public fact)
         points = [_point(one) * groups.levels.quantum for one in known]
         caps = [groups.kinds.by_budget(partial(_cap, point)) for point in points]
         which = np.asarray(leader.which)
@@ -112,7 +112,9 @@ class Following:
         totals = groups.clipped_each(np.arange(len(which)), caps, which)
         return AnswerColumn(plus(totals, noises), which, known)
 
-    def said(self, leader: Answer, share: Fraction, bits: int, center: Fraction | None) -> Answer | None:
+    def answer_from(
+        self, leader: Answer, share: Fraction, bits: int, center: Fraction | None
+    ) -> Answer | None:
         """Return what is said of an answer, but for the number; None where the sum had no point.
 
         All of it is public or released: the sum's answer, policy and bounds, and the center.
@@ -124,8 +126,8 @@ class Following:
         points = self._follows([point * leader.step for point in (*times, max(found.at, found.most))], center)
         unit = 1 if center is None else 1 << 2 * CENTER_BITS
         ends = tuple(point * unit * (1 << bits) for point in points)
-        led = Leader(found.at, found.most, found.usual, ends)
-        clipping = replace(found, at=ends[0], most=ends[-1], leader=led, measured=None)
+        linked = Leader(found.at, found.most, found.usual, ends)
+        clipping = replace(found, at=ends[0], most=ends[-1], leader=linked, measured=None)
         step = Fraction(1, 1 << bits)
         choices = (("clipped at", f"{float(points[0]):.6g} for each unit of budget, as the sum is"),)
         return Answer(0, step, (DiscreteLaplace(ends[0] / share),), choices, clipping=clipping)
@@ -142,7 +144,7 @@ def _cap(point: Fraction, quanta: int) -> int:
     return quanta * point.numerator // point.denominator
 
 
-def _point(said: Answer) -> Fraction:
+def _point(answer: Answer) -> Fraction:
     """Return where an answer was clipped, in steps for each unit of budget."""
-    assert isinstance(said.clipping, Clipping)  # noqa: S101  (see Following.said)
-    return said.clipping.at
+    assert isinstance(answer.clipping, Clipping)  # noqa: S101  (see Following.said)
+    return answer.clipping.at

@@ -13,7 +13,7 @@ import numpy as np
 from prdp.cells.columns import exact_column, plus
 from prdp.cells.key_masses import KeyMasses
 from prdp.declare.key_domains import KeyDomain, RawRow
-from prdp.declare.keys import MOST_KEYS
+from prdp.declare.keys import MAX_KEYS
 from prdp.noise.chances import Chances, EntropyChances
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
@@ -51,7 +51,7 @@ class KeyFinder:
     """
 
     domain: KeyDomain = field(repr=False)
-    most: int = MOST_KEYS
+    most: int = MAX_KEYS
 
     name = "keys"
 

@@ -18,7 +18,7 @@ from prdp.grids import FINE_PER_OCTAVE
 from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import PointFinder, RecordLadder, SparingLadder, Tuning
+from prdp.mechanisms._threshold import PointFinder, RecordCandidates, SparingCandidates, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Noisy, Then
@@ -52,11 +52,11 @@ def _tuning(fall: str) -> Tuning:
     return Tuning(choice=Fraction(17, 100), answer=Fraction(65, 100), fall=Fraction(fall))
 
 
-_LARGE_SHARE, _SMALL_SHARE, _POOR = map(_tuning, ("2.5", "1.6", "1.1"))
+_LARGE_SHARE, _SMALL_SHARE, _FALLBACK = map(_tuning, ("2.5", "1.6", "1.1"))
 
 
 def _finder(first: Tuning) -> PointFinder:
-    return PointFinder(tunings=((25, first), (25, _POOR), (None, _POOR)))
+    return PointFinder(tunings=((25, first), (25, _FALLBACK), (None, _FALLBACK)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Rank:
         def drawn(tuning: Tuning, place: int) -> Law:
             return answered(tuning.answer, Points.spanning(weighed, tuning.stride).per_quantum(place))
 
-        return self.finder.law(self.ladder(weighed, share), share, cache(drawn))
+        return self.finder.law(self.candidates(weighed, share), share, cache(drawn))
 
     def answered(self, summary: Summary, share: Fraction, part: Fraction, point: Fraction) -> Law:
         """Return the distribution of (range, ..., weights around) at a clipping point of the weights.
@@ -261,12 +261,12 @@ class Rank:
             scale = self.noise(
                 share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
             ).scale
-            said = Said(scale, None, (("weights", "all records weigh the same"),))
-            return [self.said(ranges, said, rest) for rest in drawn]
+            facts = RankFacts(scale, None, (("weights", "all records weigh the same"),))
+            return [self.answers_at(ranges, facts, rest) for rest in drawn]
         known = cache(partial(self._known, self.weighed(summary), share))
-        return [self.said(ranges, known(which, place), rest) for which, (place, rest) in drawn]
+        return [self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn]
 
-    def said(self, ranges: Ranges, said: Said, drawn: Any) -> tuple[Answer, ...]:
+    def answers_at(self, ranges: Ranges, facts: RankFacts, drawn: Any) -> tuple[Answer, ...]:
         """Return the answers that ranges and weights around them make, in the order of ``quantiles``."""
         *chosen, weights = _flat(drawn, len(self.quantiles))
         order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
@@ -278,38 +278,40 @@ class Rank:
                 sum(ranges.ends[at]) // 2,
                 Fraction(1),
                 (),
-                said.choices,
-                chosen=Ranked(self.quantiles[one], lows, highs, weights, said.scale, said.clipping),
-                caveat=said.caveat,
+                facts.choices,
+                chosen=Ranked(self.quantiles[one], lows, highs, weights, facts.scale, facts.clipping),
+                caveat=facts.caveat,
             )
             for one, at in sorted(zip(order, sorted(chosen), strict=True))
         )
 
-    def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> Said:
+    def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> RankFacts:
         """Return what is said at a clipping point that was found under a tuning."""
         assert self.finder is not None  # noqa: S101  (see answers)
         margin, tuning = self.finder.tunings[which]
-        return self.said_at(weighed, share, tuning, place, blind=margin is None)
+        return self.facts_at(weighed, share, tuning, place, blind=margin is None)
 
-    def said_at(self, weighed: Summary, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Said:
+    def facts_at(
+        self, weighed: Summary, share: Fraction, tuning: Tuning, place: int, *, blind: bool
+    ) -> RankFacts:
         """Return the noise around answers and what is known of clipped weights; all of it public."""
         point, quantum = Points.spanning(weighed, tuning.stride).per_quantum(place), weighed.levels.quantum
-        ladder = self.ladder(weighed, share)
-        clipping = ladder.ladder.clipping(share, tuning, place, blind=blind)
-        clipping = replace(clipping, spared=ladder.spared * quantum)
+        candidates = self.candidates(weighed, share)
+        clipping = candidates.candidates.clipping(share, tuning, place, blind=blind)
+        clipping = replace(clipping, spared=candidates.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
         caveat = Caveat(f"records with a budget below {full:.4g} weigh less than others", general=_WEIGH_LESS)
-        return Said(self.noise(share * quantum / point).scale, clipping, choices, caveat)
+        return RankFacts(self.noise(share * quantum / point).scale, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
         return summary.valued().counted().refined(self.bits)
 
-    def ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
+    def candidates(self, weighed: Summary, share: Fraction) -> SparingCandidates:
         """Return what each clipping point of the weights would clip, beyond what is spared."""
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
-        return SparingLadder(RecordLadder(weighed), int(spared))
+        return SparingCandidates(RecordCandidates(weighed), int(spared))
 
 
 class Price(NamedTuple):
@@ -324,7 +326,7 @@ class Price(NamedTuple):
     quantum: Fraction
 
 
-class Said(NamedTuple):
+class RankFacts(NamedTuple):
     """What is said beside all answers of a draw.
 
     Attributes:

@@ -23,7 +23,7 @@ from prdp.release.bias import Dropped
 from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
 
 _STRIDE = 2
-_MOST_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
+_MAX_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
 _LEAST = Fraction(5, 2)  # in scales of noise: an empty tier passes for heavy with a chance of e^-2.5, or 8 %
 _PER_QUARTER = Fraction(7, 40)  # e^-0.7 an octave falls faster than noise grows: proofs/tiers.md
 
@@ -52,7 +52,7 @@ class Tiers:
     @classmethod
     def of(cls, summary: Summary) -> Tiers | None:
         """Return the tiers of a summary, or None where possible ratios are not a few narrow spans."""
-        if summary.ratios is None or len(summary.ratios.values) > _MOST_TIERS:
+        if summary.ratios is None or len(summary.ratios.values) > _MAX_TIERS:
             return None
         points = Points.spanning(summary, _STRIDE)
         return cls(points) if len(points.numerators) == len(summary.ratios.values) else None
@@ -100,8 +100,12 @@ class Tiers:
             kept[run::runs] = np.maximum(kept[run::runs], least)
         parts = (product(tier, (kept > place).astype(np.int64)) for place, tier in enumerate(noisy))
         steps = reduce(plus, parts)
-        said = tuple(self._said(law, share, thresholds, number, step) for number in range(1, len(noisy) + 1))
-        by_run = (AnswerColumn(steps[run::runs].copy(), kept[run::runs] - 1, said) for run in range(runs))
+        templates = tuple(
+            self._template(law, share, thresholds, number, step) for number in range(1, len(noisy) + 1)
+        )
+        by_run = (
+            AnswerColumn(steps[run::runs].copy(), kept[run::runs] - 1, templates) for run in range(runs)
+        )
         return ByGroup(tuple(by_run))
 
     def totals(self, groups: SummaryGroups) -> list[Column]:
@@ -134,7 +138,7 @@ class Tiers:
             [ceil(noise.scale * least) for noise in law.noises],
         )
 
-    def _said(
+    def _template(
         self, law: Noisy, share: Fraction, thresholds: Sequence[int], kept: int, step: Fraction
     ) -> Answer:
         """Return what is said of an answer that keeps so many tiers, but for the number itself."""

@@ -84,14 +84,14 @@ class Truncate:
 
     def law(self, truncation: Truncation, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (point, noisy cut count))."""
-        return self.finder.law(CutLadder(truncation, share), share, self.totals(truncation, share))
+        return self.finder.law(CutCandidates(truncation, share), share, self.totals(truncation, share))
 
     def totals(self, truncation: Truncation, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy count as a function of the tuning and the place that was found."""
 
         @cache
         def total(tuning: Tuning, place: int) -> Noisy:
-            points = ladder_points(truncation, tuning.stride)
+            points = candidate_points(truncation, tuning.stride)
             point = points[place]
             levels = truncation.levels
             influence = point + Fraction(truncation.slack(point), levels.quanta(0))
@@ -103,7 +103,7 @@ class Truncate:
     def answers(self, truncation: Truncation, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
         totals = self.totals(truncation, share)
-        law = self.finder.law(CutLadder(truncation, share), share, totals)
+        law = self.finder.law(CutCandidates(truncation, share), share, totals)
         answers = []
         for which, (place, (total,)) in law.draw(entropy, runs):
             tuning = self.finder.tunings[which][1]
@@ -121,12 +121,12 @@ class Truncate:
     def clipping(self, truncation: Truncation, which: int, place: int) -> Clipping:
         """Return where results were cut; of how much was, the choice says nothing that is proved."""
         margin, tuning = self.finder.tunings[which]
-        points, levels = ladder_points(truncation, tuning.stride), truncation.levels
+        points, levels = candidate_points(truncation, tuning.stride), truncation.levels
         at, most = (b / levels.quantum for b in (points[place], Fraction(truncation.reach, levels.quanta(0))))
         return Clipping(at, max(at, most), Fraction(0), tuning.fall, tuning.stride, blind=margin is None)
 
 
-def ladder_points(truncation: Truncation, stride: int) -> tuple[Fraction, ...]:
+def candidate_points(truncation: Truncation, stride: int) -> tuple[Fraction, ...]:
     """Return public points, in steps per quantum, from where all may be cut to where nothing can be.
 
     Four quarters of an octave are a factor of exactly 2.
@@ -142,8 +142,8 @@ def ladder_points(truncation: Truncation, stride: int) -> tuple[Fraction, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class CutLadder:
-    """The ladder of a truncation: what is cut between half a point and the point, in units of budget.
+class CutCandidates:
+    """The candidates of a truncation: what is cut between half a point and the point, in units of budget.
 
     It is the greatest such mass from the point on, and at most a public cap: neither makes a change larger,
     and what lies below a point at the cap need not be computed.
@@ -152,11 +152,11 @@ class CutLadder:
     truncation: Truncation
     share: Fraction
 
-    sway = 1
+    max_decrease = 1
 
     @property
     def quantum(self) -> Fraction:
-        """The grain of masses: that of the levels."""
+        """The rounding step of masses: that of the levels."""
         return self.truncation.levels.quantum
 
     def mass(self, lattice: int) -> int:
@@ -165,7 +165,7 @@ class CutLadder:
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
         """Return each point's mass; adding a record moves it by between -1/2 and 1 of the record's own."""
-        points = ladder_points(self.truncation, stride)
+        points = candidate_points(self.truncation, stride)
         octaves = stride * len(points) // 4
         cap = int((_CAP + _CAP_PER_OCTAVE * octaves) / (self.share * self.quantum * lattice))
         masses = [cap] * len(points)
@@ -181,11 +181,11 @@ class CutLadder:
 
     def heights(self, stride: int) -> tuple[int, ...]:
         """Return how high each point is."""
-        return tuple(stride * place for place in range(len(ladder_points(self.truncation, stride))))
+        return tuple(stride * place for place in range(len(candidate_points(self.truncation, stride))))
 
     def usual(self, stride: int) -> int:
         """Return how many points there are: bounds play no part."""
-        return len(ladder_points(self.truncation, stride))
+        return len(candidate_points(self.truncation, stride))
 
     def _cut(self, point: Fraction, lattice: int) -> int:
         """Return what is cut between half a point and the point, deflated by what rounding can add."""

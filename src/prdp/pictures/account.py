@@ -17,15 +17,21 @@ def plot_account(ledger: Ledger, ax: Any = None) -> Any:
             f"plot_account draws a ledger, and this is a {type(ledger).__name__}: give table.ledger."
         )
     panel = style.axes()[0] if ax is None else ax
-    left = [Fraction(1)]
+    remaining = [Fraction(1)]
     for entry in ledger.entries:
-        left.append(max(Fraction(0), left[-1] - entry.share))
-    left[-1] = ledger.left  # by region, less may be spent than the charges add up to
+        remaining.append(max(Fraction(0), remaining[-1] - entry.share))
+    remaining[-1] = ledger.remaining  # by region, less may be spent than the charges add up to
     panel.step(
-        range(len(left)), [100 * float(part) for part in left], where="post", color=style.BLUE, linewidth=2
+        range(len(remaining)),
+        [100 * float(part) for part in remaining],
+        where="post",
+        color=style.BLUE,
+        linewidth=2,
     )
-    panel.plot([len(left) - 1], [100 * float(left[-1])], "o", color=style.ORANGE)
+    panel.plot([len(remaining) - 1], [100 * float(remaining[-1])], "o", color=style.ORANGE)
     panel.set_ylim(0, 105)
     panel.locator_params(axis="x", integer=True)
-    style.dress(panel, f"{100 * float(ledger.left):.3g} % of every budget is left", "charges", "left, in %")
+    style.dress(
+        panel, f"{100 * float(ledger.remaining):.3g} % of every budget is left", "charges", "left, in %"
+    )
     return panel

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without
 from prdp.expressions.nodes import Column, Node, walk
 from prdp.expressions.spelling import shown_name
@@ -14,14 +14,14 @@ from prdp.expressions.unknown import unknown_by
 from prdp.policy import Policy, ranges_of
 from prdp.schema import Bounds
 
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 
 
 def leaves_out(
     policy: Policy,
     bounds: Bounds,
     whole: Collection[str] = (),
-    owners: Owners | None = None,
+    unit: PrivacyUnit | None = None,
     among: Sequence[Node] = (),
 ) -> str:
     """Return which records are left out, by a policy that was fitted to its table; empty where none can be.
@@ -42,7 +42,7 @@ def leaves_out(
         policy: The policy.
         bounds: The public bounds of the columns that it reads.
         whole: The columns that hold whole numbers only.
-        owners: Who is protected with all their rows; None where a row is a record.
+        unit: Who is protected with all their rows; None where a row is a record.
         among: What must hold, or have a value, of a record that is asked about.
     """
     unknown = unknown_by(policy.expression, among)
@@ -52,9 +52,9 @@ def leaves_out(
     found += _without_budget(policy, limits, frozenset(whole) & policy.columns)
     if not found:
         return ""
-    more = " and others" if len(found) > _MOST_SHOWN else ""
-    said = f"{' or '.join(found[:_MOST_SHOWN])}{more}"
-    return f"leaves out {_whose(owners)} {said}, to which the policy gives no budget"
+    more = " and others" if len(found) > _MAX_SHOWN else ""
+    conditions = f"{' or '.join(found[:_MAX_SHOWN])}{more}"
+    return f"leaves out {_whose(unit)} {conditions}, to which the policy gives no budget"
 
 
 def remedy(policy: Policy) -> str:
@@ -84,12 +84,12 @@ def _invalid_without(
     ]
 
 
-def _whose(owners: Owners | None) -> str:
-    if owners is None:
+def _whose(unit: PrivacyUnit | None) -> str:
+    if unit is None:
         return "records"
-    if owners.join is not None:
-        return f"each {shown_name(owners.join.key)} of {shown_name(owners.join.private)}"
-    return f"each {shown_name(owners.id)} with a row"
+    if unit.join is not None:
+        return f"each {shown_name(unit.join.key)} of {shown_name(unit.join.private)}"
+    return f"each {shown_name(unit.id)} with a row"
 
 
 def _without(names: Collection[str]) -> str:

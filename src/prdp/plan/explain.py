@@ -12,9 +12,9 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.plan.excluded_records import remedy
 from prdp.plan.plan import Plan
-from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.steps import QueryPlan, Step
-from prdp.plan.unit_reads import OwnersRead
+from prdp.plan.unit_reads import SharedUnitRead
 from prdp.policy import Policy
 from prdp.regions.describe import region_words
 from prdp.regions.serialize import region_from_json
@@ -35,7 +35,7 @@ class Whose:
     tables: tuple[tuple[str, str], ...] = ()
 
 
-class ToldPlan(Protocol):
+class DescribedPlan(Protocol):
     """A plan of another kind, which says itself what it would read and draw."""
 
     @property
@@ -57,17 +57,19 @@ class ToldPlan(Protocol):
         """Say line by line what would be read and drawn; nothing is."""
 
 
-Explainable = Plan | ToldPlan
+Explainable = Plan | DescribedPlan
 
 
-def explained(plan: Explainable, source: Any, whose: Whose, *, left: Fraction | None, answered: bool) -> str:
+def explained(
+    plan: Explainable, source: Any, whose: Whose, *, remaining: Fraction | None, answered: bool
+) -> str:
     """Return what a plan would do, line by line; reads no record and charges nothing.
 
     >>> import numpy
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
     >>> plan = accounts.plan(prdp.count(), share="1/4")
-    >>> text = explained(plan, accounts._engine, Whose("a row"), left=Fraction(1, 8), answered=False)
+    >>> text = explained(plan, accounts._engine, Whose("a row"), remaining=Fraction(1, 8), answered=False)
     >>> text.splitlines()[0]
     'charges  nothing: it would be refused, since 1/4 is more than the 1/8 that is left'
     >>> [line.split()[0] for line in text.splitlines()]
@@ -77,16 +79,16 @@ def explained(plan: Explainable, source: Any, whose: Whose, *, left: Fraction | 
         plan: What would be done.
         source: Who would read the records.
         whose: Whose budget is spent.
-        left: The part of their budgets that those who are charged have left; None for a stand-in.
+        remaining: The part of their budgets that those who are charged have left; None for a stand-in.
         answered: Whether the question has an answer in the ledger.
     """
-    return "\n".join(_lines(plan, source, whose, left, answered))
+    return "\n".join(_lines(plan, source, whose, remaining, answered))
 
 
 def _lines(
-    plan: Explainable, source: Any, whose: Whose, left: Fraction | None, answered: bool
+    plan: Explainable, source: Any, whose: Whose, remaining: Fraction | None, answered: bool
 ) -> Iterator[str]:
-    yield f"charges  {_charge(plan.share, plan.region, left, answered=answered)}"
+    yield f"charges  {_charge(plan.share, plan.region, remaining, answered=answered)}"
     yield f"record   {whose.record}{f'; {whose.proof}' if whose.proof else ''}"
     for name, table in whose.tables:
         yield f"table    {name} is {table}"
@@ -106,26 +108,26 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
     yield from omitted(getattr(first.read, "policy", None), first.steps[0].labels[0].left_out)
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
-    told: set[Read] = set()
+    listed_reads: set[Read] = set()
     drawn: set[int] = set()
-    later: dict[OwnersRead, dict[tuple[int, bool], None]] = {}
+    later: dict[SharedUnitRead, dict[tuple[int, bool], None]] = {}
     for query in plan.queries:
         yield f"answers  {query.query}"
         read = plan.reads[query.read]
-        if read in told:
+        if read in listed_reads:
             yield "  reads  what was read above"
         else:
             yield from (f"  reads  {statement}" for statement in read.shown(source))
-        told.add(read)
+        listed_reads.add(read)
         for step in query.steps:
-            if step.once in drawn:
+            if step.shared_draw_id in drawn:
                 yield f"  takes  {f'{step.name} from ' if step.name else ''}what was drawn above"
                 continue
             yield from _step(step, query)
-            drawn |= {step.once} if step.once is not None else set()
-            if isinstance(read, OwnerRead) and query.together == "joint" and hasattr(source, "shown_later"):
+            drawn |= {step.shared_draw_id} if step.shared_draw_id is not None else set()
+            if isinstance(read, UnitRead) and query.together == "joint" and hasattr(source, "shown_later"):
                 yield f"  reads  {source.shown_later(read, count_rows=_counts_rows(step, query))}"
-            if isinstance(read, OwnersRead) and read.wide.groups is not None:
+            if isinstance(read, SharedUnitRead) and read.wide.groups is not None:
                 later.setdefault(read, {})[read.reads.index(query.read), _counts_rows(step, query)] = None
         if query.derived is not None:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
@@ -137,22 +139,22 @@ ANSWERED_BEFORE = "nothing: it was answered before"
 """What a question costs whose answer is in the ledger."""
 
 
-def _whom(region: str | None) -> str:
+def _charged_budget(region: str | None) -> str:
     """Return whose budget a question is charged to."""
     if region is None:
         return "every record's budget"
     return f"the budget of {region_words(region_from_json(region))}, and nobody else's"
 
 
-def _charge(share: Fraction, region: str | None, left: Fraction | None, *, answered: bool) -> str:
-    whose = _whom(region)
-    if left is None:
-        return f"nothing: the records are a stand-in's; of real ones, {share} of {whose}"
+def _charge(share: Fraction, region: str | None, remaining: Fraction | None, *, answered: bool) -> str:
+    whose = _charged_budget(region)
+    if remaining is None:
+        return f"nothing: the records are a synthetic table's; of real ones, {share} of {whose}"
     if answered:
         return f"{ANSWERED_BEFORE}; anew, {share} of {whose}"
-    if share > left:
-        return f"nothing: it would be refused, since {share} is more than the {shown_part(left)} that is left"
-    after = shown_part(left - share)
+    if share > remaining:
+        return f"nothing: it would be refused: {share} is more than the {shown_part(remaining)} that is left"
+    after = shown_part(remaining - share)
     return f"{share} of {whose}, before anything is read; {after} is left afterwards"
 
 
@@ -167,7 +169,7 @@ def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
     how = "" if mechanism == "tiers" else together[query.together]
     how = ", where the sum was clipped" if isinstance(step.mechanism, Following) else how
-    shared = "" if step.once is None else ", for several answers"
+    shared = "" if step.shared_draw_id is None else ", for several answers"
     yield f"  draws  {name}{mechanism} with share {step.share}{how}{shared}; {page}"
     if why := getattr(step.mechanism, "why", ""):
         yield f"  since  {why}"
@@ -176,8 +178,8 @@ def _step(step: Step, query: QueryPlan) -> Iterator[str]:
 def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:
     """Return which mechanism answers, which may hang on public facts, and where it is proved."""
     read, mechanism = query.read, step.mechanism
-    if isinstance(mechanism, Clip) and isinstance(read, CellRead) and step.sees is not None:
-        empty = step.sees(read.empty)
+    if isinstance(mechanism, Clip) and isinstance(read, CellRead) and step.select_input is not None:
+        empty = step.select_input(read.empty)
         tiers = mechanism.tiers(empty)
         if tiers is not None:
             return tiers.name, "proofs/tiers.md"

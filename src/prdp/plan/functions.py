@@ -18,79 +18,80 @@ def count() -> Count:
     return Count()
 
 
-def sum(column: str, *, grain: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)
+def sum(column: str, *, round_to: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)
     """Ask for the sum of a column, or of an expression over columns; records without a value add nothing.
 
-    ``grain`` is what values are rounded to, here as in the queries below: by default the column's, and of an
+    ``round_to`` is what values are rounded to, here as in the queries below: by default the column's, and of
+    an
     expression what follows from its columns'.
 
-    >>> str(sum("balance")), str(sum("price * quantity", grain=0.01))
+    >>> str(sum("balance")), str(sum("price * quantity", round_to=0.01))
     ('sum of balance', 'sum of price * quantity')
     """
-    return Sum(column, grain=grain)
+    return Sum(column, round_to=round_to)
 
 
-def mean(column: str, *, grain: Exact | None = None) -> Mean:
+def mean(column: str, *, round_to: Exact | None = None) -> Mean:
     """Ask for the mean of a column; records without a value take no part.
 
     >>> mean("balance").headings
     ('mean_balance',)
     """
-    return Mean(column, grain=grain)
+    return Mean(column, round_to=round_to)
 
 
-def variance(column: str, *, grain: Exact | None = None) -> Variance:
+def variance(column: str, *, round_to: Exact | None = None) -> Variance:
     """Ask for the mean squared distance of a column's values from their mean.
 
     >>> str(variance("balance"))
     'variance of balance'
     """
-    return Variance(column, grain=grain)
+    return Variance(column, round_to=round_to)
 
 
-def std(column: str, *, grain: Exact | None = None) -> Std:
+def std(column: str, *, round_to: Exact | None = None) -> Std:
     """Ask for the standard deviation of a column: the root of its variance.
 
     >>> str(std("balance"))
     'std of balance'
     """
-    return Std(column, grain=grain)
+    return Std(column, round_to=round_to)
 
 
-def max(column: str, *, grain: Exact | None = None) -> Max:  # noqa: A001
+def max(column: str, *, round_to: Exact | None = None) -> Max:  # noqa: A001
     """Ask for the largest value of a column.
 
     >>> [method.name for method in max("balance").methods]
     ['choice', 'framework']
     """
-    return Max(column, grain=grain)
+    return Max(column, round_to=round_to)
 
 
-def min(column: str, *, grain: Exact | None = None) -> Min:  # noqa: A001
+def min(column: str, *, round_to: Exact | None = None) -> Min:  # noqa: A001
     """Ask for the smallest value of a column.
 
     >>> str(min("balance"))
     'min of balance'
     """
-    return Min(column, grain=grain)
+    return Min(column, round_to=round_to)
 
 
-def quantile(column: str, q: Exact | Iterable[Exact], *, grain: Exact | None = None) -> Quantile:
+def quantile(column: str, q: Exact | Iterable[Exact], *, round_to: Exact | None = None) -> Quantile:
     """Ask for the value below which the part ``q`` of a column's values lies; a list asks for several.
 
     >>> str(quantile("balance", 0.9)), quantile("balance", [0.25, 0.75]).headings
     ('0.9 quantile of balance', ('q0.25_balance', 'q0.75_balance'))
     """
-    return Quantile(column, listed_quantiles(q), grain=grain)
+    return Quantile(column, listed_quantiles(q), round_to=round_to)
 
 
-def median(column: str, *, grain: Exact | None = None) -> Quantile:
+def median(column: str, *, round_to: Exact | None = None) -> Quantile:
     """Ask for the middle value of a column.
 
     >>> median("balance").headings
     ('median_balance',)
     """
-    return Quantile(column, (Fraction(1, 2),), grain=grain)
+    return Quantile(column, (Fraction(1, 2),), round_to=round_to)
 
 
 def count_distinct(column: str) -> CountDistinct:

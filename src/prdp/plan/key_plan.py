@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
-from prdp.declare.exact import Exact, exact_share, told
+from prdp.declare.exact import Exact, exact_share, short_repr
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.declare.key_domains import ColumnKeys, KeyDomain, ProductClass
 from prdp.declare.key_search import PRINTABLE
-from prdp.declare.keys import MOST_KEYS
+from prdp.declare.keys import MAX_KEYS
 from prdp.declare.patterns import TextClass
 from prdp.declare.text_model import LikelyTexts
 from prdp.errors import InvalidRequest
@@ -23,7 +23,7 @@ from prdp.plan.excluded_records import leaves_out
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner, plan_of_one, refuse_ids
-from prdp.plan.query_base import Asked, said
+from prdp.plan.query_base import Asked, arguments
 from prdp.plan.reads import KeyMassRead, PlanReader
 from prdp.release.raw_answer import Answer
 from prdp.release.release import Release
@@ -33,8 +33,8 @@ from prdp.release.table import Key, Released, ReleaseTable
 Measured = Literal["mass", "count"]
 """What the largest keys have most of: budget, or records."""
 
-MOST_KEYS_OF_OWNERS = 64
-"""How many keys of an owner count by default.
+MAX_KEYS_OF_UNITS = 64
+"""How many keys of a unit count by default.
 
 A key's expected mass is the same whatever this number is, and varies the less the larger it is.
 """
@@ -48,14 +48,14 @@ _SHOWN_TEXTS = ("Nurse", "Registered Nurse", "Assistant Director Of Nursing")
 
 def _finder(terms: MethodTerms) -> Any:
     """Return the mechanism; its answers are keys with masses, which ``KeysPlan`` labels."""
-    return KeyFinder(terms.query.domain, terms.query.size or MOST_KEYS)
+    return KeyFinder(terms.query.domain, terms.query.size or MAX_KEYS)
 
 
 def _masses(terms: MethodTerms) -> KeyMassRead:
     query, levels = terms.query, terms.levels
     most = levels.quanta(levels.usual) if query.per == "count" else None
     return KeyMassRead(
-        terms.policy, levels, query.by, terms.where, terms.entry, most=most, most_keys=query.most_keys or 1
+        terms.policy, levels, query.by, terms.where, terms.entry, most=most, max_keys=query.max_keys or 1
     )
 
 
@@ -68,27 +68,29 @@ class FindKeys(Asked):
         domain: The possible keys.
         size: How many of the largest are shown; None for all that are found.
         per: What is added up for a key: the budgets of its records, or 1 for each record.
-        most_keys: How many keys of an owner count; None where a row is a record.
+        max_keys: How many keys of a unit count; None where a row is a record.
     """
 
     by: tuple[GroupKey, ...]
     domain: KeyDomain = field(repr=False)
     size: int | None = None
     per: Measured = "mass"
-    most_keys: int | None = MOST_KEYS_OF_OWNERS
+    max_keys: int | None = MAX_KEYS_OF_UNITS
 
-    methods: ClassVar[tuple[Method, ...]] = (Method("keys", _finder, reads=_masses, owners=True, deep=True),)
+    methods: ClassVar[tuple[Method, ...]] = (
+        Method("keys", _finder, reads=_masses, for_units=True, deep=True),
+    )
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and what cannot be added up."""
-        if self.size is not None and not _is_number(self.size, MOST_KEYS):
-            raise InvalidRequest(f"k={told(self.size)} is no number of keys: write 1 to {MOST_KEYS:,}.")
-        if self.most_keys is not None and not _is_number(self.most_keys, MOST_KEYS):
+        if self.size is not None and not _is_number(self.size, MAX_KEYS):
+            raise InvalidRequest(f"k={short_repr(self.size)} is no number of keys: write 1 to {MAX_KEYS:,}.")
+        if self.max_keys is not None and not _is_number(self.max_keys, MAX_KEYS):
             raise InvalidRequest(
-                f"most_keys={told(self.most_keys)} is no number of keys: 1 to {MOST_KEYS:,}."
+                f"max_keys={short_repr(self.max_keys)} is no number of keys: 1 to {MAX_KEYS:,}."
             )
         if self.per not in get_args(Measured):
-            raise InvalidRequest(f"by={told(self.per)} is neither 'mass' nor 'count'.")
+            raise InvalidRequest(f"by={short_repr(self.per)} is neither 'mass' nor 'count'.")
 
     def __str__(self) -> str:
         keys = f"keys of {' and '.join(map(str, self.by))}"
@@ -107,9 +109,9 @@ class FindKeys(Asked):
     @property
     def facts(self) -> dict[str, Any]:
         """The domain and its weights, and what is shown of the keys found."""
-        facts = said(self) | {"domain": [column.facts for column in self.domain.columns]}
+        facts = arguments(self) | {"domain": [column.facts for column in self.domain.columns]}
         facts |= {"false_keys": str(self.domain.false_keys), "size": self.size}
-        return facts | {"per": self.per if self.per != "mass" else None, "most_keys": self.most_keys}
+        return facts | {"per": self.per if self.per != "mass" else None, "max_keys": self.max_keys}
 
 
 def _is_number(number: object, most: int) -> bool:
@@ -125,7 +127,7 @@ class KeysPlan(Plan):
         (query,) = self.queries
         masses = reader.read_anew(query.read)
         return [
-            self._found(keys, masses.levels, simulated=reader.stand_in)
+            self._found(keys, masses.levels, simulated=reader.synthetic)
             for keys in self.finder.answers(masses, query.share, entropy, runs)
         ]
 
@@ -157,11 +159,11 @@ class KeysPlan(Plan):
             f"of {_count(domain.size)} possible keys, {float(domain.false_keys):.3g} that nobody has may be "
             "expected among those shown"
         )
-        if self.query.most_keys is not None and not self._read.owners.one_row_is_all:
+        if self.query.max_keys is not None and not self._read.unit.one_row_is_all:
             whole = "its budget" if self.query.per == "mass" else "one record"
             lines.append(
-                f"an owner with several keys counts for an equal part of {whole} in each of them, "
-                f"{self.query.most_keys:,} at most"
+                f"a unit with several keys counts for an equal part of {whole} in each of them, "
+                f"{self.query.max_keys:,} at most"
             )
         lines += never_found(domain.columns)
         if self.query.size is None:
@@ -201,10 +203,12 @@ class KeysPlan(Plan):
         needs = self.needs()
         if len(needs) <= len(_SHOWN_LENGTHS):
             return needs
-        said = [_in_words(keys) for keys, _ in needs]
+        arguments = [_in_words(keys) for keys, _ in needs]
         lengths = [f" ({length} characters)" for length in _SHOWN_LENGTHS]
         examples = [f" (a text like {text!r})" for text in _SHOWN_TEXTS]
-        return [needs[said.index(words)] for words in (*lengths, *examples) if words in said] or needs[-1:]
+        return [
+            needs[arguments.index(words)] for words in (*lengths, *examples) if words in arguments
+        ] or needs[-1:]
 
     @property
     def _read(self) -> Any:
@@ -286,11 +290,11 @@ def _shown(number: Fraction) -> str:
 
 def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
     """Return what will be done to find keys, or refuse it; it is charged to the whole filter."""
-    owners, part = planner.owners, exact_share(share)
-    if owners is None:
-        query = replace(query, most_keys=None)
+    unit, part = planner.unit, exact_share(share)
+    if unit is None:
+        query = replace(query, max_keys=None)
     else:
-        refuse_ids(Grouping(query.by, ()), owners)
+        refuse_ids(Grouping(query.by, ()), unit)
     terms = MethodTerms(
         planner.policy,
         planner.policy.deep_levels,
@@ -299,12 +303,12 @@ def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
         None,
         part,
         where=planner.where,
-        entry=owners,
+        entry=unit,
     )
     (method,) = query.methods
-    bounds = planner.bounds if owners is None or owners.join is None else {}
-    among = [planner.where] if planner.where is not None and owners is None else []
-    left_out = leaves_out(planner.policy, bounds, owners=owners, among=among)
+    bounds = planner.bounds if unit is None or unit.join is None else {}
+    among = [planner.where] if planner.where is not None and unit is None else []
+    left_out = leaves_out(planner.policy, bounds, unit=unit, among=among)
     return KeysPlan(
         (plan_of_one(terms, method, left_out),),
         part,
@@ -313,6 +317,6 @@ def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
         planner.source,
         planner.over,
         region=planner.region(),
-        edition=planner.edition,
+        snapshot=planner.snapshot,
         single=False,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from prdp.cells.measure import Measure
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.expressions.nodes import Column, Node
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
@@ -21,28 +21,32 @@ from prdp.release.clipped import ClippedTerms
 from prdp.release.label import Label
 
 
-def step_label(terms: MethodTerms, mechanism: Answering, owners: Owners | None) -> Label:
+def step_label(terms: MethodTerms, mechanism: Answering, unit: PrivacyUnit | None) -> Label:
     """Return the label of a query that one mechanism answers; its words are the query's names."""
     measure = terms.measure
-    label = _label("", terms, mechanism, measure, owners)
+    label = _label("", terms, mechanism, measure, unit)
     whole = isinstance(terms.query, Count | CountDistinct) or (
-        isinstance(terms.query, Sum) and label.grain.denominator == 1
+        isinstance(terms.query, Sum) and label.round_to.denominator == 1
     )
-    return _told_what_is_clipped(replace(label, whole=whole), terms, mechanism, measure, owners)
+    return _with_clipped_terms(replace(label, whole=whole), terms, mechanism, measure, unit)
 
 
 def part_label(
-    part: DerivedPart, terms: MethodTerms, mechanism: Answering, said: Answering, owners: Owners | None
+    part: DerivedPart,
+    terms: MethodTerms,
+    mechanism: Answering,
+    answering: Answering,
+    unit: PrivacyUnit | None,
 ) -> Label:
     """Return the label of a part of a derived answer; ``said`` is the mechanism that the answer names."""
     measure = terms.measure if part.name == "sum" else None
-    grain = terms.measure.grain if terms.measure else Fraction(1)
-    whole = part.name == "count" or (part.name == "sum" and grain.denominator == 1)
-    label = _label(part.words.format(terms.query.measured), terms, said, measure, owners)
-    label = replace(label, grain=grain**part.power, whole=whole)
-    if part.sees is None:  # around a drawn value, which the terms are told when it is drawn
-        return replace(label, clipped=_clipped(terms, mechanism, terms.measure, owners))
-    return _told_what_is_clipped(label, terms, mechanism, measure, owners)
+    round_to = terms.measure.round_to if terms.measure else Fraction(1)
+    whole = part.name == "count" or (part.name == "sum" and round_to.denominator == 1)
+    label = _label(part.words.format(terms.query.measured), terms, answering, measure, unit)
+    label = replace(label, round_to=round_to**part.power, whole=whole)
+    if part.select_input is None:  # around a drawn value, which the terms are told when it is drawn
+        return replace(label, clipped=_clipped(terms, mechanism, terms.measure, unit))
+    return _with_clipped_terms(label, terms, mechanism, measure, unit)
 
 
 def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label:
@@ -53,51 +57,51 @@ def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label
 
 
 def _label(
-    words: str, terms: MethodTerms, said: Answering, measure: Measure | None, owners: Owners | None
+    words: str, terms: MethodTerms, answering: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> Label:
     low, high = (measure.low, measure.high) if measure else (0, 1)
-    caveat = said.caveat(signed=measure is not None and measure.signed)
-    grain = measure.grain if measure else Fraction(1)
-    bounds = terms.bounds if owners is None or owners.join is None else {}  # a join has names of its own
-    left_out = leaves_out(terms.policy, bounds, terms.whole, owners, _asked_about(terms, owners))
-    label = Label(words, terms.share, said.name, caveat, grain, below=low < 0, above=high > 0)
+    caveat = answering.caveat(signed=measure is not None and measure.signed)
+    round_to = measure.round_to if measure else Fraction(1)
+    bounds = terms.bounds if unit is None or unit.join is None else {}  # a join has names of its own
+    left_out = leaves_out(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
+    label = Label(words, terms.share, answering.name, caveat, round_to, below=low < 0, above=high > 0)
     return replace(label, left_out=left_out)
 
 
-def _asked_about(terms: MethodTerms, owners: Owners | None) -> list[Node]:
-    """Return what holds, or has a value, of every record that counts; owners go with all of their rows."""
-    if owners is not None:
+def _asked_about(terms: MethodTerms, unit: PrivacyUnit | None) -> list[Node]:
+    """Return what holds, or has a value, of every record that counts; units go with all of their rows."""
+    if unit is not None:
         return []
     measure = terms.measure
     value = None if measure is None else measure.expression or Column(measure.column)
     return [node for node in (terms.where, value) if node is not None]
 
 
-def _told_what_is_clipped(
-    label: Label, terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+def _with_clipped_terms(
+    label: Label, terms: MethodTerms, mechanism: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> Label:
     """Return a label that knows which records a clipping point may clip."""
-    below, above = (None, None) if owners is not None else _most(terms, measure)
+    below, above = (None, None) if unit is not None else _most(terms, measure)
     return replace(
-        label, clipped=_clipped(terms, mechanism, measure, owners), most_below=below, most_above=above
+        label, clipped=_clipped(terms, mechanism, measure, unit), most_below=below, most_above=above
     )
 
 
 def _clipped(
-    terms: MethodTerms, mechanism: Answering, measure: Measure | None, owners: Owners | None
+    terms: MethodTerms, mechanism: Answering, measure: Measure | None, unit: PrivacyUnit | None
 ) -> ClippedTerms | None:
     """Return what is public about which records a clipping point lets count for less."""
     if not isinstance(mechanism, Clip | Following):
         return None
     added = measure.column if measure is not None and measure.expression is None else ""
     (name, *others) = terms.policy.columns or (added,)  # where all budgets are alike, values alone decide
-    alone = not others and name in terms.bounds and owners is None
+    alone = not others and name in terms.bounds and unit is None
     return ClippedTerms(
         terms.policy,
         ((name, terms.bounds[name]),) if alone else (),
         measure.column if measure else None,
-        measure.grain if measure else Fraction(1),
-        owners.id if owners else None,
+        measure.round_to if measure else Fraction(1),
+        unit.id if unit else None,
         computed=measure is not None and measure.expression is not None,
         below=measure is not None and measure.low < 0,
         above=measure is None or measure.high > 0,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from prdp.cells.measure import Measure
-from prdp.declare.columns import LARGEST_GRAIN
-from prdp.declare.computed import computed_type, derived_grain, grain_of
+from prdp.declare.columns import LARGEST_STEP
+from prdp.declare.computed import computed_type, derived_rounding, rounding_of
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound
@@ -17,14 +17,14 @@ from prdp.expressions.nodes import Node, columns
 from prdp.plan.methods import Method
 from prdp.plan.queries import OfColumn, Query
 from prdp.policy import ranges_of
-from prdp.schema import Bounds, Grains, Kind, Schema
+from prdp.schema import Bounds, Kind, Rounding, Schema
 
-_MOST_SQUARED = 2**47
+_MAX_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
 
 
 def measure_of(  # noqa: PLR0917  (each is a public fact)
-    query: Query, method: Method, schema: Schema, bounds: Bounds, grains: Grains, opened_by: str
+    query: Query, method: Method, schema: Schema, bounds: Bounds, rounding: Rounding, opened_by: str
 ) -> Measure | None:
     """Return what a query measures; None where it measures nothing.
 
@@ -33,7 +33,7 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         method: What answers it.
         schema: The table's columns.
         bounds: The public bounds of columns.
-        grains: The public grain of columns.
+        rounding: The public rounding step of columns.
         opened_by: The function whose arguments declare both, for messages.
 
     Raises:
@@ -50,16 +50,16 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         )
     if node is None:
         low, high = _column_ends(query, bounds, opened_by)
-        grain = _column_grain(query, schema, grains, opened_by)
-        measure = Measure(query.column, grain, math.ceil(low / grain), math.floor(high / grain))
+        round_to = _column_rounding(query, schema, rounding, opened_by)
+        measure = Measure(query.column, round_to, math.ceil(low / round_to), math.floor(high / round_to))
     else:
         low, high = _computed_ends(query, node, schema, bounds, opened_by)
-        grain = _computed_grain(query, node, schema, grains, opened_by)
-        ends = math.floor(low / grain), math.ceil(high / grain)
-        measure = Measure(query.column, grain, *ends, expression=node)
-    most = 2**63 if kind.integer and grain == 1 else 2**53
-    squares = any(part.sees is None for part in query.parts)
-    _refuse_unless_in_range(measure, low, high, _MOST_SQUARED if squares else most)
+        round_to = _computed_rounding(query, node, schema, rounding, opened_by)
+        ends = math.floor(low / round_to), math.ceil(high / round_to)
+        measure = Measure(query.column, round_to, *ends, expression=node)
+    most = 2**63 if kind.integer and round_to == 1 else 2**53
+    squares = any(part.select_input is None for part in query.parts)
+    _refuse_unless_in_range(measure, low, high, _MAX_SQUARED if squares else most)
     return replace(measure, squares=squares, per_octave=method.fineness)
 
 
@@ -72,17 +72,18 @@ def _column_ends(query: OfColumn, bounds: Bounds, opened_by: str) -> tuple[Fract
     return bounds[query.column]
 
 
-def _column_grain(query: OfColumn, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    grain = said if said is not None else grain_of(query.column, schema, grains)
-    if grain is None:
+def _column_rounding(query: OfColumn, schema: Schema, rounding: Rounding, opened_by: str) -> Fraction:
+    stated = _stated_rounding(query)
+    round_to = stated if stated is not None else rounding_of(query.column, schema, rounding)
+    if round_to is None:
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of the column's values, which are "
-            f"{schema[query.column].native}. Write grain={{{query.column!r}: '0.01'}} in {opened_by} for two "
+            f"{query.word}({query.column!r}) needs the rounding step of the column's values, which are "
+            f"{schema[query.column].native}. Write round_to={{{query.column!r}: '0.01'}} in {opened_by} for "
+            "two "
             "decimals.",
-            "grain",
+            "round_to",
         )
-    return grain
+    return round_to
 
 
 def _computed_ends(
@@ -111,36 +112,42 @@ def _computed_ends(
     )
 
 
-def _computed_grain(query: OfColumn, node: Node, schema: Schema, grains: Grains, opened_by: str) -> Fraction:
-    said = _said_grain(query)
-    if said is not None:
-        return said
-    grain = derived_grain(node, schema, grains)
-    if grain is None or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
-        unknown = [name for name in schema if name in columns(node) and _lacks_grain(name, schema, grains)]
-        or_declared = f", or grain={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
+def _computed_rounding(
+    query: OfColumn, node: Node, schema: Schema, rounding: Rounding, opened_by: str
+) -> Fraction:
+    stated = _stated_rounding(query)
+    if stated is not None:
+        return stated
+    round_to = derived_rounding(node, schema, rounding)
+    if round_to is None or max(round_to.numerator, round_to.denominator) > LARGEST_STEP:
+        unknown = [
+            name for name in schema if name in columns(node) and _lacks_rounding(name, schema, rounding)
+        ]
+        or_declared = f", or round_to={{{unknown[0]!r}: '0.01'}} in {opened_by}" if unknown else ""
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) needs the grain of its values, which does not follow from the "
-            f"columns'. Write grain='0.01' beside it for two decimals{or_declared}.",
-            "grain",
+            f"{query.word}({query.column!r}) needs the rounding step of its values, which does not follow "
+            "from the "
+            f"columns'. Write round_to='0.01' beside it for two decimals{or_declared}.",
+            "round_to",
         )
-    return grain or Fraction(1)
+    return round_to or Fraction(1)
 
 
-def _lacks_grain(name: str, schema: Schema, grains: Grains) -> bool:
-    return schema[name].kind is Kind.NUMBER and grain_of(name, schema, grains) is None
+def _lacks_rounding(name: str, schema: Schema, rounding: Rounding) -> bool:
+    return schema[name].kind is Kind.NUMBER and rounding_of(name, schema, rounding) is None
 
 
-def _said_grain(query: OfColumn) -> Fraction | None:
-    if query.grain is None:
+def _stated_rounding(query: OfColumn) -> Fraction | None:
+    if query.round_to is None:
         return None
-    grain = exact(query.grain, "grain")
-    if grain <= 0 or max(grain.numerator, grain.denominator) > LARGEST_GRAIN:
+    round_to = exact(query.round_to, "round_to")
+    if round_to <= 0 or max(round_to.numerator, round_to.denominator) > LARGEST_STEP:
         raise InvalidRequest(
-            f"{query.word}({query.column!r}) needs the grain of its values, such as grain='0.01' for cents: "
-            f"more than 0, from 1e-18 to 1e18, not {query.grain!r}."
+            f"{query.word}({query.column!r}) needs the rounding step of its values, such as round_to='0.01' "
+            "for cents: "
+            f"more than 0, from 1e-18 to 1e18, not {query.round_to!r}."
         )
-    return grain
+    return round_to
 
 
 def _and(names: Sequence[str]) -> str:
@@ -150,7 +157,11 @@ def _and(names: Sequence[str]) -> str:
 def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, most: int) -> None:
     held = f"the bounds of {measure.column!r}, {low} to {high}, hold"
     if measure.low > measure.high:
-        raise InvalidRequest(f"{held} no whole grains of {measure.grain}. Take a smaller grain.")
+        raise InvalidRequest(
+            f"{held} no whole rounding steps of {measure.round_to}. Take a smaller rounding step."
+        )
     if measure.largest >= most:
         size = f"more than 2^{most.bit_length() - 1}"
-        raise InvalidRequest(f"{held} {size} grains of {measure.grain}. Take a larger grain.")
+        raise InvalidRequest(
+            f"{held} {size} rounding steps of {measure.round_to}. Take a larger rounding step."
+        )

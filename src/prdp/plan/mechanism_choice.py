@@ -91,8 +91,8 @@ def better_than_clip(terms: MethodTerms) -> str:
     found = rivals(terms)
     if found is None or terms.measure is None or not found.additive_wins():
         return ""
-    grain = float(terms.measure.grain)
-    usual, rare, scale = (far * grain for far in (found.usual, found.rare, found.scale()))
+    round_to = float(terms.measure.round_to)
+    usual, rare, scale = (far * round_to for far in (found.usual, found.rare, found.scale()))
     return (
         f"budgets grow with {shown_name(terms.measure.column)}: half of the draws are within {usual:,.3g}, "
         f"19 of 20 within {rare:,.3g}, while clip would need noise of scale {scale:,.3g} for a table that "
@@ -106,9 +106,9 @@ def _grows(terms: MethodTerms, measure: Measure) -> bool:
     if measure.column not in terms.policy.columns & ranges.keys():
         return False
     ends = [sorted((end, end / 2)) for end in (measure.low, measure.high) if abs(end) == measure.largest]
-    grain = float(measure.grain)
+    round_to = float(measure.round_to)
     tops = (
-        bound(terms.policy.expression, {**ranges, measure.column: Interval(low * grain, high * grain)})
+        bound(terms.policy.expression, {**ranges, measure.column: Interval(low * round_to, high * round_to)})
         for low, high in ends
     )
     return all(not top.empty and top.low > 2 * terms.levels.least for top in tops)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from prdp.cells.least_budgets import least_budgets
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.declare.exact import MOST_DENOMINATOR, Exact, exact
+from prdp.declare.exact import MAX_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import Interval, bound
@@ -181,10 +181,10 @@ class Method:
         name: What callers ask for it by.
         build: Makes the mechanism from public terms.
         reads: What must be read.
-        sees: What the mechanism is shown of it.
+        select_input: What the mechanism is shown of it.
         options: The other options that it takes; each is an attribute of the mechanism as well.
-        owners: Whether it is proved where a record is an owner of several rows.
-        owner_groups: Whether it is proved for groups in which an owner may have rows in several.
+        unit: Whether it is proved where a record is a unit of several rows.
+        unit_groups: Whether it is proved for groups in which a unit may have rows in several.
         fineness: How many cells there are in a doubling of the measured column.
         deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
             take part at next to no cost; the others' noise or domains go by the least budget.
@@ -193,10 +193,10 @@ class Method:
     name: str
     build: Callable[[MethodTerms], Answering]
     reads: Callable[[MethodTerms], Read] = cells
-    sees: Callable[[Any], Any] = whole
+    select_input: Callable[[Any], Any] = whole
     options: tuple[str, ...] = ()
-    owners: bool = False
-    owner_groups: bool = False
+    for_units: bool = False
+    unit_groups: bool = False
     fineness: int = PER_OCTAVE
     deep: bool = False
 
@@ -220,7 +220,7 @@ def read_split(split: Exact | None) -> Fraction:
     (Fraction(1, 4), Fraction(1, 2))
     """
     part = SPLIT if split is None else exact(split, "split")
-    if not 0 < part < 1 or part.denominator > MOST_DENOMINATOR:
+    if not 0 < part < 1 or part.denominator > MAX_DENOMINATOR:
         raise InvalidRequest(f"split={split!r} is no part of the share: write '1/4', between 0 and 1.")
     return part
 
@@ -255,8 +255,8 @@ def _one_quantile(terms: MethodTerms) -> Base:
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
-_CLIP: dict[str, Any] = {"owners": True, "owner_groups": True, "deep": True}
-_NAIVE: dict[str, Any] = {"owners": True}
+_CLIP: dict[str, Any] = {"for_units": True, "unit_groups": True, "deep": True}
+_NAIVE: dict[str, Any] = {"for_units": True}
 _ADDITIVE_FINENESS = 4 * PER_OCTAVE  # a record is taken for one at the end of its cell: 2 % larger at most
 
 
@@ -272,7 +272,7 @@ def additive(terms: MethodTerms) -> Additive:
     """Return additive noise, shaped by the budgets that the bounds allow; only rows that measure ask."""
     measure = terms.measure
     assert measure is not None  # noqa: S101  (see SUM)
-    rounded = measure.column not in terms.whole or (1 / measure.grain).denominator != 1
+    rounded = measure.column not in terms.whole or (1 / measure.round_to).denominator != 1
     least = least_budgets(terms.policy, terms.levels, terms.bounds, measure, rounded=rounded)
     return Additive(least, terms.rows, terms.why)
 
@@ -287,7 +287,9 @@ def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...
     found = []
     least, most = terms.levels.least, float(terms.levels.at_most)
     for first, after in pairwise(steps.octaves):
-        ends = sorted(float(end * measure.grain) for end in (steps.near_end(first), steps.far_end(after - 1)))
+        ends = sorted(
+            float(end * measure.round_to) for end in (steps.near_end(first), steps.far_end(after - 1))
+        )
         budgets = bound(terms.policy.expression, {**ranges, measure.column: Interval(*ends)})
         low, high = (min(max(end, least), most) for end in (budgets.low, budgets.high))
         found.append(Fraction(math.sqrt(low) * math.sqrt(high)))
@@ -303,27 +305,27 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
         return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
 
     return (
-        Method("choice", choice, owners=True, fineness=FINE_PER_OCTAVE, deep=True),
+        Method("choice", choice, for_units=True, fineness=FINE_PER_OCTAVE, deep=True),
         Method("framework", base, **_FRAMEWORK),
     )
 
 
 COUNT = (
-    Method("clip", _clip, sees=counted, **_CLIP),
-    Method("partition", _partition, sees=counted, **_PARTITION),
-    Method("framework", _framework(lambda _: LaplaceCount()), sees=counted, **_FRAMEWORK),
-    Method("naive", lambda _: Naive(), sees=counted, **_NAIVE),
+    Method("clip", _clip, select_input=counted, **_CLIP),
+    Method("partition", _partition, select_input=counted, **_PARTITION),
+    Method("framework", _framework(lambda _: LaplaceCount()), select_input=counted, **_FRAMEWORK),
+    Method("naive", lambda _: Naive(), select_input=counted, **_NAIVE),
 )
 SUM = (
     Method("clip", _clip_values, **_CLIP),
     Method("partition", _partition, **_PARTITION),
     Method("framework", _framework(lambda _: UniversalSum()), **_FRAMEWORK),
     Method("naive", lambda _: Naive(), **_NAIVE),
-    Method("additive", additive, owners=True, fineness=_ADDITIVE_FINENESS),
+    Method("additive", additive, for_units=True, fineness=_ADDITIVE_FINENESS),
 )
 SQUARES = (Method("clip", _clip, **_CLIP), *SUM[1:])
 """For squared distances, which have one sign whatever the values have."""
-COUNT_OF_MEAN = (*COUNT, Method("additive", _clip, sees=counted, owners=True))
+COUNT_OF_MEAN = (*COUNT, Method("additive", _clip, select_input=counted, for_units=True))
 """How the records of a mean are counted: each contributes 1, for which additive noise would be naive's."""
 MEAN = tuple(row for row in SUM if row.name != "partition")
 VARIANCE = tuple(row for row in MEAN if row.name not in ("framework", "additive"))
@@ -342,5 +344,5 @@ DISTINCT = (
     Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, deep=True),
     Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
 )
-OWNERS = Method("distinct", _clip, sees=counted, owners=True, deep=True)
-"""How many owners there are: each counts 1, whatever its rows."""
+UNITS = Method("distinct", _clip, select_input=counted, for_units=True, deep=True)
+"""How many units there are: each counts 1, whatever its rows."""

@@ -17,13 +17,13 @@ from prdp.plan.question_key import question_text
 from prdp.plan.reads import PlanReader, Read, widened
 from prdp.plan.steps import Kept, QueryPlan, refuse_overspending, shares_drawn
 from prdp.plan.unit_reads import together
-from prdp.plan.warm_start import AnsweredCharge, Asker, hint_for, hinted
+from prdp.plan.warm_start import AnsweredCharge, Asker, warm_start_for, warm_started
 from prdp.release.html import html_table
 from prdp.release.release import Release
 from prdp.release.rows import Named, ReleaseRows, Row
 from prdp.release.table import Key, Released, ReleaseTable
 
-_MOST_ANSWERS = 10**6
+_MAX_ANSWERS = 10**6
 """How many answers one charge may pay for: they are drawn, kept and written as one."""
 
 
@@ -44,7 +44,7 @@ class Plan:
     >>> import numpy
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
-    >>> accounts.where("age >= 40").plan(prdp.count(), prdp.mean("age"), share=0.1)
+    >>> accounts.filter("age >= 40").plan(prdp.count(), prdp.mean("age"), share=0.1)
     <plan of count, mean of age where age >= 40: charges 1/10 of every record's budget>
 
     Attributes:
@@ -55,7 +55,7 @@ class Plan:
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         region: Whom it is charged to, as a ledger keeps it; None for everybody.
-        edition: Which edition of a table that grows is asked; empty where there is one only.
+        snapshot: Which snapshot of a table that grows is asked; empty where there is one only.
         single: Whether the answer is one release instead of a table of them.
     """
 
@@ -66,7 +66,7 @@ class Plan:
     source: str = ""
     over: tuple[str, ...] = ()
     region: str | None = None
-    edition: str = ""
+    snapshot: str = ""
     single: bool = field(default=True, compare=False)
 
     on_interrupt = "What was charged stands; ask the same question again, it costs nothing more."
@@ -77,10 +77,10 @@ class Plan:
         refuse_overspending(self.share, [query.share for query in self.queries])
         refuse_overspending(self.share, shares_drawn(self.queries))
         groups, each = len(self._keys), len(self.labels)
-        if groups * each > _MOST_ANSWERS:
+        if groups * each > _MAX_ANSWERS:
             raise InvalidRequest(
                 f"{groups:,} groups with {each:,} answers each are {groups * each:,} answers: a question has "
-                f"at most {_MOST_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
+                f"at most {_MAX_ANSWERS:,}. List fewer groups, or ask for fewer quantiles or queries."
             )
 
     def __repr__(self) -> str:
@@ -114,7 +114,7 @@ class Plan:
         facts |= {"source": self.source} if self.source else {}
         facts |= {"where": canonical(self.where)} if self.where is not None else {}
         facts |= self.groups.facts if self.groups is not None else {}
-        facts |= {"edition": self.edition} if self.edition else {}
+        facts |= {"snapshot": self.snapshot} if self.snapshot else {}
         return question_text(facts | {"share": str(self.share)})
 
     @property
@@ -131,16 +131,16 @@ class Plan:
         """Return the answer that the question has had, if it has one."""
         return ledger.standing(self.text, self.share)
 
-    def hint(self, ledger: Answered) -> str | None:
+    def warm_start(self, ledger: Answered) -> str | None:
         """Return the points that the question starts from, by what the ledger holds; None for none."""
         if self.groups is not None:
             return None
-        asker = Asker(self.where, self.over, self.source, self.edition)
-        return hint_for(self.queries, asker, ledger.answered)
+        asker = Asker(self.where, self.over, self.source, self.snapshot)
+        return warm_start_for(self.queries, asker, ledger.answered)
 
-    def hinted(self, hint: str | None) -> Plan:
+    def warm_started(self, warm_start: str | None) -> Plan:
         """Return the plan that starts from the points that stand beside its charge."""
-        return self if hint is None else replace(self, queries=hinted(self.queries, hint))
+        return self if warm_start is None else replace(self, queries=warm_started(self.queries, warm_start))
 
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records, as far as they were not read before, and draw independent answers."""
@@ -149,7 +149,7 @@ class Plan:
             abouts = Named(self._about, self._by, self._keys)
             kept: Kept = {}
             begun = [
-                query.begun(found[query.read], entropy, runs, abouts, kept, simulated=reader.stand_in)
+                query.begun(found[query.read], entropy, runs, abouts, kept, simulated=reader.synthetic)
                 for query in self.queries
             ]
             queries = [complete() for complete in begun]  # second looks are one, now that all are known

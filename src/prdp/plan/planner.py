@@ -9,11 +9,11 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.paired_points import PairedPoints
-from prdp.cells.units import OwnerCells
+from prdp.cells.units import UnitCells
 from prdp.declare.computed import mentioned
 from prdp.declare.exact import Exact, exact_share
 from prdp.declare.groups import Grouping, GroupKey, Values
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.errors import InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import can_be_true
 from prdp.expressions.nodes import Node, columns
@@ -24,11 +24,11 @@ from prdp.mechanisms.joint import Joint
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.measures import measure_of
 from prdp.plan.mechanism_choice import preferred
-from prdp.plan.methods import DEFAULT, OWNERS, Answering, Method, MethodTerms, Options
+from prdp.plan.methods import DEFAULT, UNITS, Answering, Method, MethodTerms, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import DerivedPart, Mean, Query, Std, Variance
 from prdp.plan.query_base import Asked
-from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.shared_draws import drawn_once
 from prdp.plan.shares import Shares, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
@@ -37,13 +37,13 @@ from prdp.regions.query_region import filter_region, keys_region
 from prdp.regions.region import EVERYBODY, NOBODY, intersection
 from prdp.regions.serialize import region_to_json
 from prdp.release.label import Label
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 
-_MOST_FOLDED = 1 << 83
-"""What an owner adds is at most this."""
+_MAX_FOLDED = 1 << 83
+"""What a unit adds is at most this."""
 
-_MOST_SHARED_OUT = 1 << 63
-"""What an owner adds to several groups is below this: the product of two such numbers is a HUGEINT."""
+_MAX_SHARED_OUT = 1 << 63
+"""What a unit adds to several groups is below this: the product of two such numbers is a HUGEINT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +55,29 @@ class Planner:
         policy: The policy, checked against them.
         levels: The grid of budgets.
         bounds: The public bounds of columns.
-        grain: The public grain of columns.
-        owners: Who is protected with all their rows; None where a row is a record.
+        round_to: The public rounding step of columns.
+        unit: Who is protected with all their rows; None where a row is a record.
         where: Which records take part; None for all.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         elsewhere: For each column of tables that are not joined, its table.
-        fixed: The columns that narrow whom a question is charged to: of a join, columns of the private table.
-        edition: Which edition of a table that grows is asked.
+        immutable: The columns that narrow whom a question is charged to: of a join, columns of the private
+        table.
+        snapshot: Which snapshot of a table that grows is asked.
     """
 
     schema: Schema
     policy: Policy
     levels: Levels
     bounds: Bounds
-    grain: Grains
-    owners: Owners | None = None
+    round_to: Rounding
+    unit: PrivacyUnit | None = None
     where: Node | None = None
     source: str = ""
     over: tuple[str, ...] = ()
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
-    edition: str = ""
+    immutable: tuple[str, ...] = ()
+    snapshot: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -89,12 +90,12 @@ class Planner:
     def region(self, groups: Grouping | None = None) -> str | None:
         """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
 
-        With an owner that is everybody, unless it has one row: several may lie in several regions.
+        With a unit that is everybody, unless it has one row: several may lie in several regions.
         """
-        if not self.fixed or (self.owners is not None and not self.owners.one_row):
+        if not self.immutable or (self.unit is not None and not self.unit.one_row):
             return None
-        let_through = filter_region(self.where, self.schema, self.fixed)
-        found = intersection([let_through, keys_region(groups, self.schema, self.fixed)])
+        let_through = filter_region(self.where, self.schema, self.immutable)
+        found = intersection([let_through, keys_region(groups, self.schema, self.immutable)])
         return None if found == EVERYBODY else region_to_json(found)
 
     def plan(
@@ -111,7 +112,7 @@ class Planner:
 
         >>> from prdp.plan.queries import Count
         >>> one = Policy.constant(1)
-        >>> plan = Planner({}, one, one.levels, bounds={}, grain={}).plan([Count()], "1/4")
+        >>> plan = Planner({}, one, one.levels, bounds={}, round_to={}).plan([Count()], "1/4")
         >>> plan.share, plan.labels
         (Fraction(1, 4), ('count',))
 
@@ -138,13 +139,13 @@ class Planner:
             self.source,
             self.over,
             region=self.region(groups),
-            edition=self.edition,
+            snapshot=self.snapshot,
             single=single,
         )
-        if groups is not None and self.owners is not None:
-            refuse_ids(groups, self.owners)
+        if groups is not None and self.unit is not None:
+            refuse_ids(groups, self.unit)
             for query, planned in zip(queries, plans, strict=True):
-                self._refuse_unless_groups_are_proved(query, planned, self.owners)
+                self._refuse_unless_groups_are_proved(query, planned, self.unit)
         return plan
 
     def query_plan(
@@ -154,11 +155,11 @@ class Planner:
         self.refuse_elsewhere(query)
         query = query.known(self.schema)
         method = known_method(query, options)
-        if self.owners is not None:
-            refuse_unless_proved(query, method, self.owners)
-            method = OWNERS if query.counts_owners(self.owners.id) else method
+        if self.unit is not None:
+            refuse_unless_proved(query, method, self.unit)
+            method = UNITS if query.counts_units(self.unit.id) else method
         terms = self.terms(query, method, share, options, groups)
-        if options.method is None and self.owners is None:
+        if options.method is None and self.unit is None:
             method, terms = preferred(
                 terms, method, lambda row: self.terms(query, row, share, options, groups)
             )
@@ -179,7 +180,7 @@ class Planner:
             if measure is not None and query.rule
             else None,
             together=together,
-            options={name: _told(getattr(steps[0].mechanism, name)) for name in method.options},
+            options={name: _option_value(getattr(steps[0].mechanism, name)) for name in method.options},
         )
 
     def terms(
@@ -191,22 +192,22 @@ class Planner:
             self.policy.deep_levels if method.deep else self.levels,
             self.bounds,
             query,
-            measure_of(query, method, self.schema, self.bounds, self.grain, self._opened_by),
+            measure_of(query, method, self.schema, self.bounds, self.round_to, self._opened_by),
             share,
             options,
             self.where,
             groups,
             whole=frozenset(name for name, column in self.schema.items() if column.integer),
-            rows=self.owners.most_rows if self.owners is not None else 1,
+            rows=self.unit.max_rows if self.unit is not None else 1,
         )
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
         """Return the one step of a query that a mechanism answers."""
         mechanism = method.build(terms)
-        label = step_label(terms, mechanism, self.owners)
+        label = step_label(terms, mechanism, self.unit)
         labels = tuple(replace(label, words=name) for name in terms.query.names)
-        sees = method.sees if self.owners is None else _owners_seen(terms.query, self.owners.id)
-        return Step("", terms.share, mechanism, labels, sees)
+        select_input = method.select_input if self.unit is None else _units_seen(terms.query, self.unit.id)
+        return Step("", terms.share, mechanism, labels, select_input)
 
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
@@ -214,21 +215,21 @@ class Planner:
         for part in terms.query.parts:
             row = next(row for row in part.methods if row.name == method.name)
             own = replace(terms, share=terms.share * part.of_share)
-            mechanism = row.build(own) if self.owners is not None else part_mechanism(part, row, own)
+            mechanism = row.build(own) if self.unit is not None else part_mechanism(part, row, own)
             alike = steps and type(steps[0].mechanism) is type(mechanism)
-            said = steps[0].mechanism if alike else mechanism
-            label = part_label(part, own, mechanism, said, self.owners)
-            sees = part.sees if self.owners is None else _owner_part(part)
-            steps.append(Step(part.name, own.share, mechanism, (label,), sees))
+            shown_mechanism = steps[0].mechanism if alike else mechanism
+            label = part_label(part, own, mechanism, shown_mechanism, self.unit)
+            select_input = part.select_input if self.unit is None else _unit_part(part)
+            steps.append(Step(part.name, own.share, mechanism, (label,), select_input))
         return tuple(steps)
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
-        if self.owners is None:
+        if self.unit is None:
             return method.reads(terms)
-        return OwnerRead(
+        return UnitRead(
             self.policy,
             terms.levels,
-            self.owners,
+            self.unit,
             terms.measure,
             terms.query.fold,
             terms.where,
@@ -244,19 +245,19 @@ class Planner:
         """
         if groups is None:
             return ""
-        if self.owners is not None and not self._keeps_apart(groups):
+        if self.unit is not None and not self._keeps_apart(groups):
             return "joint" if isinstance(mechanism, Clip) else ""  # of no other it is proved
         apart = len(groups.keys) < 2 or any(map(self._policy_reads, _columns(groups.by)))
         return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
 
     def _keeps_apart(self, groups: Grouping) -> bool:
-        """Say whether an owner is in one group at most: by columns of owners alone, or with one row."""
-        if self.owners is None or self.owners.join is None:
-            return self.owners is not None and self.owners.one_row_is_all
-        return all(map(self.owners.join.owns, _columns(groups.by)))
+        """Say whether a unit is in one group at most: by columns of units alone, or with one row."""
+        if self.unit is None or self.unit.join is None:
+            return self.unit is not None and self.unit.one_row_is_all
+        return all(map(self.unit.join.owns, _columns(groups.by)))
 
     def _policy_reads(self, column: str) -> bool:
-        join = self.owners.join if self.owners is not None else None
+        join = self.unit.join if self.unit is not None else None
         table, name = join.names[column] if join is not None else ("", column)
         return name in self.policy.columns and (join is None or table == join.private)
 
@@ -278,44 +279,44 @@ class Planner:
 
     @property
     def _opened_by(self) -> str:
-        return "prdp.open_join" if self.owners is not None and self.owners.join is not None else "prdp.open"
+        return "prdp.open_join" if self.unit is not None and self.unit.join is not None else "prdp.open"
 
-    def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan, owners: Owners) -> None:
+    def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan, unit: PrivacyUnit) -> None:
         if plan.groups_are_apart:
             return
         method = next(row for row in query.methods if row.name == plan.method)
-        method = method if plan.together == "joint" else replace(method, owner_groups=False)
-        refuse_unless_proved(query.known(self.schema), method, owners, grouped=True)
+        method = method if plan.together == "joint" else replace(method, unit_groups=False)
+        refuse_unless_proved(query.known(self.schema), method, unit, grouped=True)
         measure = plan.measure
-        if measure is not None and measure.largest * owners.most_rows >= _MOST_SHARED_OUT:
+        if measure is not None and measure.largest * unit.max_rows >= _MAX_SHARED_OUT:
             raise InvalidRequest(
-                f"the bounds of {measure.column!r} allow {measure.largest:,} grains of {measure.grain} in "
-                f"each of {owners.most_rows:,} rows: 2^63 or more, too many to share out among groups. Take "
-                "a larger grain, narrower bounds or a smaller most_rows."
+                f"the bounds of {measure.column!r} allow {measure.largest:,} rounding steps of "
+                f"{measure.round_to} in "
+                f"each of {unit.max_rows:,} rows: 2^63 or more, too many to share out among groups. Take "
+                "a larger rounding step, narrower bounds or a smaller max_rows."
             )
 
     def _refuse_too_large(self, measure: Measure | None) -> None:
-        if self.owners is not None and measure is not None:
-            most = self.owners.most_rows
-            if measure.largest * most > _MOST_FOLDED:
+        if self.unit is not None and measure is not None:
+            most = self.unit.max_rows
+            if measure.largest * most > _MAX_FOLDED:
                 raise InvalidRequest(
-                    f"{most:,} rows of {measure.largest:,} grains each are too many (2^83). Lower most_rows, "
-                    "narrow the bounds or take a larger grain."
+                    f"{most:,} rows of {measure.largest:,} rounding steps each are too many (2^83). Lower "
+                    "max_rows, "
+                    "narrow the bounds or take a larger rounding step."
                 )
 
 
-def refuse_ids(groups: Grouping, owners: Owners) -> None:
-    """Refuse groups each of which is about one owner, or about one row of an owner."""
+def refuse_ids(groups: Grouping, unit: PrivacyUnit) -> None:
+    """Refuse groups each of which is about one unit, or about one row of a unit."""
     for key in groups.by:
-        table = owners.ids.get(key.column) if isinstance(key, Values) and key.expression is None else None
+        table = unit.ids.get(key.column) if isinstance(key, Values) and key.expression is None else None
         if table is None:
             continue
-        whose = (
-            "a protected record" if key.column == owners.id else f"a row of {table!r}, which is not public"
-        )
+        whose = "a protected record" if key.column == unit.id else f"a row of {table!r}, which is not public"
         raise PlanRefusal(
             f"group_by({key.column!r}) would give an answer for each {key.column}, but that names {whose}: "
-            f"each would be about {owners.noun}. Group by what many of them share.",
+            f"each would be about {unit.noun}. Group by what many of them share.",
             "groups",
         )
 
@@ -352,7 +353,7 @@ def plan_of_one(terms: MethodTerms, method: Method, left_out: str = "") -> Query
     mechanism, query = method.build(terms), terms.query
     caveat = mechanism.caveat(signed=False)
     label = Label(str(query), terms.share, method.name, caveat, left_out=left_out, whole=True)
-    step = Step("", terms.share, mechanism, (label,), method.sees)
+    step = Step("", terms.share, mechanism, (label,), method.select_input)
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,))
 
 
@@ -380,59 +381,58 @@ def known_method(query: Asked, options: Options) -> Method:
     return method
 
 
-def refuse_unless_proved(query: Query, method: Method, owners: Owners, *, grouped: bool = False) -> None:
-    """Refuse, by public facts, a question for which there is no proof for owners yet."""
-    if query.counts_owners(owners.id) and method.name == OWNERS.name and not grouped:
+def refuse_unless_proved(query: Query, method: Method, unit: PrivacyUnit, *, grouped: bool = False) -> None:
+    """Refuse, by public facts, a question for which there is no proof for units yet."""
+    if query.counts_units(unit.id) and method.name == UNITS.name and not grouped:
         return
-    if method.owners and (method.owner_groups or not grouped) and not query.unproved:
+    if method.for_units and (method.unit_groups or not grouped) and not query.unproved:
         return
     by_group = " by group" if grouped else ""
     why = (
-        query.unproved
-        or f"that method={method.name!r} keeps all rows of an owner{by_group} within one budget"
+        query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
     )
-    only = "without groups" if owners.join is None else "without groups or by columns of owners alone"
+    only = "without groups" if unit.join is None else "without groups or by columns of units alone"
     raise InvalidRequest(
-        f"{query}{by_group} is not answered for {owners.declared}: {why} is not "
+        f"{query}{by_group} is not answered for {unit.declared}: {why} is not "
         "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
-        f"count_distinct({owners.id!r}) {only}."
+        f"count_distinct({unit.id!r}) {only}."
     )
 
 
 def _columns(by: Iterable[GroupKey]) -> list[str]:
-    """Return the columns that groups are told apart by, those of computed keys too."""
+    """Return the columns that groups are distinguished by, those of computed keys too."""
     return sorted(
         {name for key in by for name in (columns(key.expression) if key.expression else (key.column,))}
     )
 
 
 def _jointly(step: Step) -> Step:
-    """Return a step that draws all groups of owners at once."""
+    """Return a step that draws all groups of units at once."""
     labels = tuple(replace(label, method=Joint.name) for label in step.labels)
     return replace(step, mechanism=Joint.tuned(step.share), labels=labels)
 
 
-def _owners_seen(query: Query, protect: str) -> Any:
-    """Return what a mechanism is shown of owners: each counts 1 where they themselves are counted."""
-    return _counted_owners if query.counts_owners(protect) else _owner_totals
+def _units_seen(query: Query, privacy_unit: str) -> Any:
+    """Return what a mechanism is shown of units: each counts 1 where they themselves are counted."""
+    return _counted_units if query.counts_units(privacy_unit) else _unit_totals
 
 
-def _owner_part(part: DerivedPart) -> Any:
-    return _owner_rows if part.name == "count" else _owner_totals
+def _unit_part(part: DerivedPart) -> Any:
+    return _unit_rows if part.name == "count" else _unit_totals
 
 
-def _owner_totals(cells: OwnerCells) -> Any:
+def _unit_totals(cells: UnitCells) -> Any:
     return cells.totals
 
 
-def _owner_rows(cells: OwnerCells) -> Any:
+def _unit_rows(cells: UnitCells) -> Any:
     return cells.rows
 
 
-def _counted_owners(cells: OwnerCells) -> Any:
+def _counted_units(cells: UnitCells) -> Any:
     rows: Any = cells.rows
     return rows.counted()
 
 
-def _told(option: object) -> Any:
+def _option_value(option: object) -> Any:
     return option if isinstance(option, bool) else str(option)

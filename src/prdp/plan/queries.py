@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from prdp.cells.summary import Summary
 from prdp.cells.units import Fold
 from prdp.declare.computed import computed_type, read_column
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Column, Node, canonical
 from prdp.plan.methods import (
@@ -26,11 +26,11 @@ from prdp.plan.methods import (
     VARIANCE,
     Method,
 )
-from prdp.plan.query_base import Asked, said
+from prdp.plan.query_base import Asked, arguments
 from prdp.release.derived import PARTS
 from prdp.schema import Kind, Schema
 
-_MOST_QUANTILES = 1_000
+_MAX_QUANTILES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class DerivedPart:
         of_share: The part of the share that goes there.
         methods: What answers it: the row of the query's own method.
         words: What is asked, with the column's name for ``{}``.
-        power: The power of the column's grain that it is counted in.
-        sees: What the mechanism is shown; None where that depends on the parts before it.
+        power: The power of the column's rounding step that it is counted in.
+        select_input: What the mechanism is shown; None where that depends on the parts before it.
     """
 
     name: str
@@ -51,7 +51,7 @@ class DerivedPart:
     methods: tuple[Method, ...]
     words: str
     power: int
-    sees: Callable[[Summary], Summary] | None
+    select_input: Callable[[Summary], Summary] | None
 
 
 def _valued(cells: Summary) -> Summary:
@@ -77,8 +77,8 @@ class Query(Asked):
 
     Class attributes:
         rule: How the answer follows from its parts; empty where a mechanism gives it.
-        fold: What is made of the values of one owner's rows.
-        unproved: Why it is not answered where a record is an owner of several rows.
+        fold: What is made of the values of one unit's rows.
+        unproved: Why it is not answered where a record is a unit of several rows.
     """
 
     rule: ClassVar[str] = ""
@@ -107,8 +107,8 @@ class Query(Asked):
         """
         return None
 
-    def counts_owners(self, protect: str | None) -> bool:  # noqa: ARG002
-        """Say whether it asks how many owners there are."""
+    def counts_units(self, privacy_unit: str | None) -> bool:  # noqa: ARG002
+        """Say whether it asks how many units there are."""
         return False
 
 
@@ -128,13 +128,13 @@ class OfColumn(Query):
 
     Attributes:
         column: The column's name, or an expression over columns such as ``"price * quantity"``.
-        grain: Values are rounded to whole multiples of it; by default the column's, or what follows from
+        round_to: Values are rounded to whole multiples of it; by default the column's, or what follows from
             those of the expression's columns.
         expression: What is computed; None for a column, or where ``column`` says it and is not read yet.
     """
 
     column: str
-    grain: Exact | None = field(default=None, kw_only=True)
+    round_to: Exact | None = field(default=None, kw_only=True)
     expression: Node | None = field(default=None, kw_only=True, repr=False)
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ class OfColumn(Query):
     @property
     def facts(self) -> dict[str, Any]:
         """The query's name and its column, as SQL."""
-        return said(self) | {"of": self._of}
+        return arguments(self) | {"of": self._of}
 
     @property
     def _of(self) -> str:
@@ -231,12 +231,12 @@ class Std(OfColumn):
 class CountDistinct(OfColumn):
     """The number of different values of a column; NULL is none of them.
 
-    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_owners(protect="customer_id")
+    >>> str(CountDistinct("job")), CountDistinct("customer_id").counts_units(privacy_unit="customer_id")
     ('distinct job', True)
     """
 
     methods = DISTINCT
-    unproved = "an owner's rows may hold several values, and that they stay within one budget together"
+    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
 
     @property
     def word(self) -> str:
@@ -249,15 +249,15 @@ class CountDistinct(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL; ledgers call the query ``distinct``."""
-        return said(self, "distinct") | {"of": self._of}
+        return arguments(self, "distinct") | {"of": self._of}
 
     @property
     def measured(self) -> str | None:
-        """No column: values are told apart, not measured."""
+        """No column: values are distinguished, not measured."""
         return None
 
     def known(self, schema: Schema) -> Self:
-        """Return the query with its column as the table spells it, if its values can be told apart."""
+        """Return the query with its column as the table spells it, if its values can be distinguished."""
         known = OfColumn.known(self, schema)
         node = known.expression
         kind = schema[known.column] if node is None else computed_type(node, schema)
@@ -267,9 +267,9 @@ class CountDistinct(OfColumn):
             )
         return known
 
-    def counts_owners(self, protect: str | None) -> bool:
-        """Say whether it asks for the values of the column that names owners."""
-        return protect is not None and self.column == protect
+    def counts_units(self, privacy_unit: str | None) -> bool:
+        """Say whether it asks for the values of the column that names units."""
+        return privacy_unit is not None and self.column == privacy_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "an owner's rows stand at several ranks, and that they stay within one budget together"
+        "a unit's rows stand at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:
@@ -324,7 +324,7 @@ class Quantile(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
-        return said(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
+        return arguments(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
@@ -353,12 +353,13 @@ def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
     for part, asked in zip(parts, given, strict=True):
         if not 0 < part < 1:
             raise InvalidRequest(
-                f"q={told(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are below; "
+                f"q={short_repr(asked)} is not between 0 and 1. Write '0.99' for the value that 99 % are "
+                "below; "
                 "max and min are questions of their own."
             )
     twice = next((part for part in parts if parts.count(part) > 1), None)
     if twice is not None:
         raise InvalidRequest(f"q={float(twice):g} is listed twice.")
-    if not 0 < len(parts) <= _MOST_QUANTILES:
-        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MOST_QUANTILES}.")
+    if not 0 < len(parts) <= _MAX_QUANTILES:
+        raise InvalidRequest(f"{len(parts)} quantiles were listed: list from 1 to {_MAX_QUANTILES}.")
     return parts

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.spelling import is_writable
 from prdp.plan.methods import Method
@@ -36,7 +36,7 @@ class Asked:
         ('share',)
         """
         if not isinstance(name, str) or not name or not is_writable(name):
-            raise InvalidRequest(f"alias({told(name)}): a column's name is a text that is not empty.")
+            raise InvalidRequest(f"alias({short_repr(name)}): a column's name is a text that is not empty.")
         return replace(self, named=name)
 
     @property
@@ -67,14 +67,14 @@ class Asked:
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that a ledger's question text has of it."""
-        return said(self)
+        return arguments(self)
 
 
 _APART = {"named", "expression"}
 """Fields of a query that are no part of what it says: a column's name, and what its text was read as."""
 
 
-def said(query: Asked, name: str = "") -> dict[str, Any]:
+def arguments(query: Asked, name: str = "") -> dict[str, Any]:
     """Return a query's name; of one from outside the package, where it is from and all that it says.
 
     Raises:
@@ -92,8 +92,8 @@ def said(query: Asked, name: str = "") -> dict[str, Any]:
             "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
             "dataclass of such fields."
         )
-    told = [f"{name}={value!r}" for name, value in values.items()]
-    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": told}
+    named = [f"{name}={value!r}" for name, value in values.items()]
+    return {"query": f"{kind.__module__}.{kind.__qualname__}", "with": named}
 
 
 def _is_plain(value: object) -> bool:

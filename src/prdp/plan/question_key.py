@@ -26,10 +26,10 @@ def question_text(facts: Facts) -> str:
     Args:
         facts: ``"ask"``, a list with an object for each query, and ``"share"``, what all of it costs. Where
             they apply: ``"over"`` (the joined tables), ``"source"`` (what a relation makes of its
-            table), ``"where"`` (the filter), ``"by"`` and ``"keys"`` (the groups), ``"edition"``, and
+            table), ``"where"`` (the filter), ``"by"`` and ``"keys"`` (the groups), ``"snapshot"``, and
             ``"once"`` (a random token that no other question has). A query has ``"query"``, ``"method"`` and
             ``"share"``; where they apply ``"of"``, ``"at"``, ``"size"``, ``"name"``, ``"columns"``,
-            ``"named"``, ``"sample"``, ``"domain"``, ``"false_keys"``, ``"per"``, ``"most_keys"``, ``"with"``
+            ``"named"``, ``"sample"``, ``"domain"``, ``"false_keys"``, ``"per"``, ``"max_keys"``, ``"with"``
             (what a query from outside the package says), ``"range"``, ``"beta"``, ``"graded"`` and
             ``"split"``.
 
@@ -97,7 +97,7 @@ def in_words(text: str) -> str:
     words += f", by {' and '.join(dict.fromkeys(query['method'] for query in asked))}"
     if len(asked) == 1:
         words += _options_in_words(asked[0])
-    return words + "".join(f", {name} {facts[name]}" for name in ("source", "edition") if name in facts)
+    return words + "".join(f", {name} {facts[name]}" for name in ("source", "snapshot") if name in facts)
 
 
 def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
@@ -141,15 +141,15 @@ def _options_in_words(query: Facts) -> str:
     return words + "".join(f", {name}" for name in ("graded", "sample") if query.get(name))
 
 
-def _range_in_words(low: Fraction, high: Fraction, grain: Fraction) -> str:
-    """Return between which values a question reads a column; a ledger keeps them in grains.
+def _range_in_words(low: Fraction, high: Fraction, round_to: Fraction) -> str:
+    """Return between which values a question reads a column; a ledger keeps them in rounding steps.
 
     >>> _range_in_words(Fraction(0), Fraction(100), Fraction(1, 100))
     ', range 0 to 1 in steps of 1/100'
     """
-    if grain == 1:
+    if round_to == 1:
         return f", range {low} to {high} of 1"
-    return f", range {low * grain} to {high * grain} in steps of {grain}"
+    return f", range {low * round_to} to {high * round_to} in steps of {round_to}"
 
 
 def _text(value: Any) -> str:
@@ -197,8 +197,8 @@ def _numbers(value: Any) -> list[str]:
 
 
 def _range(value: Any) -> list[str]:
-    low, high, grain = _numbers(value)
-    return [low, high, grain]
+    low, high, round_to = _numbers(value)
+    return [low, high, round_to]
 
 
 def _keys(value: Any) -> Any:
@@ -227,7 +227,7 @@ _QUERY: _Values = {
     "domain": _list,
     "false_keys": _number,
     "per": _text,
-    "most_keys": _whole,
+    "max_keys": _whole,
     "with": _texts,
     "range": _range,
     "method": _text,
@@ -245,7 +245,7 @@ _WHOLE: _Values = {
     "where": _text,
     "by": _list,
     "keys": _keys,
-    "edition": _text,
+    "snapshot": _text,
     "share": _number,
     "once": _text,
 }

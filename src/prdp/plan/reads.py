@@ -12,9 +12,9 @@ from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
 from prdp.cells.summary import Ratios, Summary, TopSummary
-from prdp.cells.units import Fold, OwnerCells, OwnerGroups
+from prdp.cells.units import Fold, UnitCells, UnitGroups
 from prdp.declare.groups import Grouping, GroupKey
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.expressions.nodes import Node
 from prdp.levels import Levels
 from prdp.policy import Policy
@@ -29,7 +29,7 @@ class PlanReader(Protocol):
         """The engine that reads the records, or what an entry point has in its place."""
 
     @property
-    def stand_in(self) -> bool:
+    def synthetic(self) -> bool:
         """Whether the records are public or made up."""
 
     def read(self, read: Read) -> Any:
@@ -168,7 +168,7 @@ class KeyRead(Whole):
     Attributes:
         policy: The policy, as in ``CellRead``.
         levels: The grid of budgets.
-        column: The column whose values are told apart; records without one take no part.
+        column: The column whose values are distinguished; records without one take no part.
         where: Which records take part; None for all.
         groups: The public groups to tell apart; None for one group of all records.
         expression: What is computed in place of a column; None for a column of the table.
@@ -191,22 +191,22 @@ class KeyMassRead(Whole):
     """Read every key that some record has, and the sum of budgets behind it; nothing of it is kept.
 
     Attributes:
-        policy: The policy, as in ``CellRead`` and ``OwnerRead``.
+        policy: The policy, as in ``CellRead`` and ``UnitRead``.
         levels: The grid of budgets.
         by: What keys are made of; records without one of them take no part.
         where: Which records take part; None for all.
-        owners: Who is protected with all their rows; None where a row is a record.
+        unit: Who is protected with all their rows; None where a row is a record.
         most: The quanta that a record counts for at most; None for all that it has.
-        most_keys: How many keys of an owner count, each with its part of the owner's budget.
+        max_keys: How many keys of a unit count, each with its part of the unit's budget.
     """
 
     policy: Policy
     levels: Levels
     by: tuple[GroupKey, ...]
     where: Node | None
-    owners: Owners | None = None
+    unit: PrivacyUnit | None = None
     most: int | None = None
-    most_keys: int = 1
+    max_keys: int = 1
 
     def find(self, reader: PlanReader) -> Any:
         """Return the keys with their masses."""
@@ -250,34 +250,34 @@ class RowRead(Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerRead(Whole):
-    """Read the number of owners and the total of all their rows in every cell.
+class UnitRead(Whole):
+    """Read the number of units and the total of all their rows in every cell.
 
     Attributes:
         policy: The policy of an own row: over the columns of the table, or of a join's private table.
         levels: The grid of budgets.
-        owners: Who owns rows, and where these are.
+        unit: Who owns rows, and where these are.
         measure: What to fold of a row; None to count rows.
-        fold: What is made of an owner's values.
+        fold: What is made of a unit's values.
         where: Which rows contribute; None for all. The budget is over all own rows whatever stands here.
         groups: The public groups to tell apart; None for one group of all rows.
-        apart: Whether an owner is in one group at most: the one that all its rows are in, else none.
+        apart: Whether a unit is in one group at most: the one that all its rows are in, else none.
         beside: Reads of the same rows that are made along; they differ in measure and fold alone.
     """
 
     policy: Policy
     levels: Levels
-    owners: Owners
+    unit: PrivacyUnit
     measure: Measure | None
     fold: Fold
     where: Node | None
     groups: Grouping | None = None
     apart: bool = False
-    beside: tuple[OwnerRead, ...] = ()
+    beside: tuple[UnitRead, ...] = ()
 
     @property
     def adds_only(self) -> bool:
-        """Whether owners may be in several groups, and no row can take away from what others add."""
+        """Whether units may be in several groups, and no row can take away from what others add."""
         several = self.groups is not None and not self.apart
         return several and (self.measure is None or self.measure.low >= 0)
 
@@ -288,13 +288,13 @@ class OwnerRead(Whole):
 
     @property
     def counted(self) -> Measure:
-        """The range of rows that an owner can contribute: from 1 on, since one with none takes no part."""
-        return Measure("", Fraction(1), 1, self.owners.most_rows)
+        """The range of rows that a unit can contribute: from 1 on, since one with none takes no part."""
+        return Measure("", Fraction(1), 1, self.unit.max_rows)
 
     @property
     def folded(self) -> Measure:
-        """The range of an owner's contribution; to several groups, its absolute contributions added up."""
-        measure, most = self.measure, self.owners.most_rows
+        """The range of a unit's contribution; to several groups, its absolute contributions added up."""
+        measure, most = self.measure, self.unit.max_rows
         if measure is None:
             return self.counted
         if self.groups is not None and not self.apart:
@@ -305,18 +305,18 @@ class OwnerRead(Whole):
         return replace(measure, low=min(low, measure.low), high=max(high, measure.high))
 
     def find(self, reader: PlanReader) -> Any:
-        """Return the owners' cells, of all or of each group.
+        """Return the units' cells, of all or of each group.
 
-        Of groups in which owners may be several times, with the second look that follows once b is drawn.
+        Of groups in which units may be several times, with the second look that follows once b is drawn.
         """
         engine: Any = reader.source
-        found = engine.fold_owners(self)
+        found = engine.fold_units(self)
         if self.groups is None or self.apart:
-            return tuple(OwnerCells(totals, rows) for totals, rows in found)
+            return tuple(UnitCells(totals, rows) for totals, rows in found)
         ((totals, rows),) = found
-        look = partial(engine.scale_owners, self)
-        added = OwnerGroups(totals, cache(partial(look, count_rows=self.measure is None)))
-        return (OwnerCells(added, OwnerGroups(rows, cache(partial(look, count_rows=True)))),)
+        look = partial(engine.scale_units, self)
+        added = UnitGroups(totals, cache(partial(look, count_rows=self.measure is None)))
+        return (UnitCells(added, UnitGroups(rows, cache(partial(look, count_rows=True)))),)
 
     def taken(self, found: Any) -> Any:
         """Return what was asked for from what was found for several reads."""

@@ -17,7 +17,7 @@ from prdp.mechanisms.joint import Joint
 from prdp.mechanisms.naive import Naive
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Sum
-from prdp.plan.reads import CellRead, OwnerRead, Read
+from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.steps import QueryPlan, Step
 
 
@@ -86,7 +86,7 @@ def _served(asked: Sequence[QueryPlan]) -> _Served:
     while grown:
         grown = False
         for place, plan in enumerate(asked):
-            if place in along or any(step.sees is None for step in plan.steps):
+            if place in along or any(step.select_input is None for step in plan.steps):
                 continue
             most = share + plan.share
             if all(step.share <= parts.get(_part(step), 0) * most for step in plan.steps):
@@ -107,8 +107,8 @@ def _about(plan: QueryPlan) -> Hashable | None:
 
 
 def _but_for_squares(read: Read) -> Read | None:
-    """Return the read of cells or owners that finds the same, squares aside; None for other reads."""
-    if not isinstance(read, CellRead | OwnerRead) or read.measure is None:
+    """Return the read of cells or units that finds the same, squares aside; None for other reads."""
+    if not isinstance(read, CellRead | UnitRead) or read.measure is None:
         return None
     return replace(read, measure=replace(read.measure, squares=False))
 
@@ -145,7 +145,9 @@ def _rebuilt(
 def _with(step: Step, share: Fraction, number: int | None) -> Step:
     labels = tuple(replace(label, share=share) for label in step.labels)
     mechanism = _tuned(step.mechanism, share)
-    return replace(step, share=share, mechanism=mechanism, labels=labels, once=number, paid=step.share)
+    return replace(
+        step, share=share, mechanism=mechanism, labels=labels, shared_draw_id=number, own_share=step.share
+    )
 
 
 def _tuned(mechanism: Answering, share: Fraction) -> Answering:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
 from prdp.plan.queries import Query
@@ -57,7 +57,8 @@ def shares_of(shares: Shares | None, share: Fraction, queries: Sequence[Query]) 
     found = [exact(part, "shares") for part in parts]
     if len(found) != len(queries) or min(found) <= 0 or sum(found) > share:
         raise InvalidRequest(
-            f"shares={told(shares)} does not fit share={share} and {len(queries)} queries: list one positive "
+            f"shares={short_repr(shares)} does not fit share={share} and {len(queries)} queries: list one "
+            "positive "
             "share for each, such as [0.02, 0.08], or by name, adding up to at most share."
             + _misfit(shares, names, found, share)
         )

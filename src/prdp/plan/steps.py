@@ -20,7 +20,7 @@ from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.query_base import Asked
-from prdp.plan.reads import OwnerRead, Read
+from prdp.plan.reads import Read, UnitRead
 from prdp.release.bias import Clipping
 from prdp.release.derived import combined
 from prdp.release.label import Label
@@ -29,7 +29,7 @@ from prdp.release.release import Release
 from prdp.release.rows import ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
-"""A derived answer is given on a lattice this many bits finer than its column's grain."""
+"""A derived answer is given on a lattice this many bits finer than its column's rounding step."""
 
 Columns = tuple[Sequence[Release], ...]
 """One run's answers to one query: for each of its columns, one a group."""
@@ -41,7 +41,7 @@ Kept = dict[int, KeptOfGroup]
 """The same for each group, by its number; groups that are drawn together have the first one's."""
 
 Together = Literal["", "pooled", "joint"]
-"""How groups are drawn: each alone; choosing a point together; or from owners that are in several."""
+"""How groups are drawn: each alone; choosing a point together; or from units that are in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,19 @@ class Step:
         share: The part of every record's budget that it uses.
         mechanism: What draws.
         labels: What is said of each of its answers.
-        sees: What the mechanism is shown of what was read; None where that follows from earlier draws.
+        select_input: What the mechanism is shown of what was read; None where that follows from earlier
+        draws.
         once: The number of the draw, where several queries of a statement use it; None where one does.
-        paid: Which part of the share is from the query's own; None for all of it.
+        own_share: Which part of the share is from the query's own; None for all of it.
     """
 
     name: str
     share: Fraction
     mechanism: Answering
     labels: tuple[Label, ...]
-    sees: Callable[[Any], Any] | None
-    once: int | None = None
-    paid: Fraction | None = None
+    select_input: Callable[[Any], Any] | None
+    shared_draw_id: int | None = None
+    own_share: Fraction | None = None
 
     def draw(
         self,
@@ -77,7 +78,7 @@ class Step:
         """Draw independent answers for one group, from what the mechanism is shown of it.
 
         What follows a sum is drawn after each of its draws, the ``leaders``; squares are around ``center``,
-        which is in grains.
+        which is in rounding steps.
         """
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
@@ -104,7 +105,7 @@ class Step:
         """Draw for groups that are drawn together, each run after the sums that it follows."""
         following: Any = self.mechanism
         columns = leader()
-        if all(isinstance(one.clipping, Clipping) for column in columns for one in column.said):
+        if all(isinstance(one.clipping, Clipping) for column in columns for one in column.templates):
             groups = SummaryGroups.of(shown)
             drawn: Sequence[AnswerColumn] = following.grouped_after(columns, groups, self.share, entropy)
             return lambda: drawn
@@ -140,20 +141,22 @@ class Derived:
 
     def release(self, parts: Row, about: str, *, simulated: bool) -> Release:
         """Return the answer that follows from its parts."""
-        said = self._said(about, clipped=any(part.bias for part in parts), simulated=simulated)
+        template = self._template(about, clipped=any(part.bias for part in parts), simulated=simulated)
         numbers = [part.exact for part in parts]
         center = None if self.rule == "mean" else self.center(numbers)
-        return replace(said, steps=self._steps(numbers), parts=parts, center=center)
+        return replace(template, steps=self._steps(numbers), parts=parts, center=center)
 
     def column(
         self, parts: tuple[ReleaseColumn, ...], abouts: Sequence[str], *, simulated: bool
     ) -> ReleaseColumn:
         """Return the answers of many groups that follow from those of their parts."""
-        said = tuple(self._said("", clipped=clipped, simulated=simulated) for clipped in (False, True))
-        caveats = [np.array([one.bias is not None for one in part.said])[part.which] for part in parts]
+        template = tuple(
+            self._template("", clipped=clipped, simulated=simulated) for clipped in (False, True)
+        )
+        caveats = [np.array([one.bias is not None for one in part.templates])[part.which] for part in parts]
         which = np.any(caveats, axis=0).astype(np.intp)
         steps = exact_column(map(self._steps, zip(*(part.exact() for part in parts), strict=True)))
-        return ReleaseColumn(said, which, steps, abouts, parts)
+        return ReleaseColumn(template, which, steps, abouts, parts)
 
     def _steps(self, parts: Sequence[Fraction]) -> int:
         """Return the answer as a whole number of its lattice's steps."""
@@ -162,10 +165,10 @@ class Derived:
 
     @property
     def _finest(self) -> Fraction:
-        grain = self.measure.grain
-        return (grain**2 if self.rule == "variance" else grain) / (1 << _FINER_BITS)
+        round_to = self.measure.round_to
+        return (round_to**2 if self.rule == "variance" else round_to) / (1 << _FINER_BITS)
 
-    def _said(self, about: str, *, clipped: bool, simulated: bool) -> Release:
+    def _template(self, about: str, *, clipped: bool, simulated: bool) -> Release:
         """Return what is said of an answer, but for the number and the parts."""
         return Release(
             question=f"{self.label.words}{about}",
@@ -186,19 +189,19 @@ class Derived:
     ) -> Release:
         """Return the answer that follows from parts; parts that follow from others are drawn on the way."""
         for step in steps:
-            if step.sees is None:
+            if step.select_input is None:
                 center = self.center([part.exact for part in parts])
-                fine = int(center / self.measure.grain * (1 << CENTER_BITS))
+                fine = int(center / self.measure.round_to * (1 << CENTER_BITS))
                 squares = cells.valued().squared_around(fine, CENTER_BITS)
                 leaders = [self._leader(parts[0])]
-                (answers,) = step.draw(squares, entropy, 1, leaders, center / self.measure.grain)
-                found = tuple(map(_in_squared_grains, answers))
+                (answers,) = step.draw(squares, entropy, 1, leaders, center / self.measure.round_to)
+                found = tuple(map(_in_squared_steps, answers))
                 parts += step.around(center).labelled(found, about, simulated=simulated)
         return self.release(parts, about, simulated=simulated)
 
     def center(self, parts: Sequence[Fraction]) -> Fraction:
         """Return the mean that a drawn sum and count give, to the nearest 2^-CENTER_BITS of a grain."""
-        finest = self.measure.grain / (1 << CENTER_BITS)
+        finest = self.measure.round_to / (1 << CENTER_BITS)
         return round(self._mean(parts) / finest) * finest
 
     def _mean(self, parts: Sequence[Fraction]) -> Fraction:
@@ -206,22 +209,22 @@ class Derived:
 
     def _leader(self, drawn: Release) -> Answer:
         """Return what a drawn sum says of its point, as the mechanism gave it."""
-        return Answer(drawn.steps, drawn.step / self.measure.grain, (), (), clipping=drawn.clipping)
+        return Answer(drawn.steps, drawn.step / self.measure.round_to, (), (), clipping=drawn.clipping)
 
 
-def _in_squared_grains(answer: Answer) -> Answer:
+def _in_squared_steps(answer: Answer) -> Answer:
     """Return an answer about squares of finer steps in squared grains, what is said of its point included."""
     step = answer.step / (1 << 2 * CENTER_BITS)
     if not isinstance(answer.clipping, Clipping) or answer.clipping.leader is not None:
         return replace(answer, step=step)  # of a point that follows another, grains are said already
     at = f"{float(answer.clipping.at * step):.6g} for each unit of budget"
-    said = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
-    return replace(answer, step=step, choices=said)
+    template = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
+    return replace(answer, step=step, choices=template)
 
 
 def _limits(rule: str, measure: Measure) -> tuple[Fraction, Fraction]:
     """Return the public ends of a derived answer."""
-    low, high = measure.low * measure.grain, measure.high * measure.grain
+    low, high = measure.low * measure.round_to, measure.high * measure.round_to
     if rule == "mean":
         return low, high
     half = (high - low) / 2  # no values spread wider than half of them at either end
@@ -263,20 +266,20 @@ class QueryPlan:
 
     def __post_init__(self) -> None:
         """Refuse steps that would spend more of the query's own share than it has."""
-        own = [step.share if step.paid is None else step.paid for step in self.steps]
+        own = [step.share if step.own_share is None else step.own_share for step in self.steps]
         refuse_overspending(self.share, own)
 
     @property
     def groups_are_apart(self) -> bool:
-        """Whether owners are in one group at most."""
-        return isinstance(self.read, OwnerRead) and self.read.apart
+        """Whether units are in one group at most."""
+        return isinstance(self.read, UnitRead) and self.read.apart
 
     @property
     def facts(self) -> dict[str, Any]:
         """The facts that decide the answer's distribution, for the ledger, but for records and filter."""
         facts = dict(self.query.facts)
         if self.measure is not None:
-            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.grain)]
+            facts["range"] = [str(self.measure.low), str(self.measure.high), str(self.measure.round_to)]
         return facts | {"method": self.method, "share": str(self.share)} | self.options
 
     def begun(
@@ -316,13 +319,13 @@ class QueryPlan:
         first = []
         leaders: list[Answer] = []
         for step in self.steps:
-            if step.sees is None:
+            if step.select_input is None:
                 continue
-            drawn = kept.get(step.once)
+            drawn = kept.get(step.shared_draw_id)
             if drawn is None:
-                drawn = step.draw(step.sees(cells), entropy, runs, leaders)
-            if step.once is not None:
-                kept[step.once] = drawn
+                drawn = step.draw(step.select_input(cells), entropy, runs, leaders)
+            if step.shared_draw_id is not None:
+                kept[step.shared_draw_id] = drawn
             leaders = leaders or [answers[0] for answers in drawn]
             first.append([step.labelled(answers, about, simulated=simulated) for answers in drawn])
         if self.derived is None:
@@ -339,17 +342,17 @@ class QueryPlan:
         """Draw independent answers about all groups, one step after the other."""
         begun: list[tuple[Label, Callable[[], Sequence[AnswerColumn]]]] = []
         for step in self.steps:
-            if step.sees is None:
+            if step.select_input is None:
                 continue
-            finish = kept.get(step.once)
+            finish = kept.get(step.shared_draw_id)
             if finish is None:
-                shown = _seen(step.sees, found)
+                shown = _seen(step.select_input, found)
                 if isinstance(step.mechanism, Following):
                     finish = step.begun_after(begun[0][1], shown, entropy)
                 else:
                     finish = step.begun(shown, self.together, entropy, runs)
-            if step.once is not None:
-                finish = kept[step.once] = cache(finish)
+            if step.shared_draw_id is not None:
+                finish = kept[step.shared_draw_id] = cache(finish)
             begun.append((step.labels[0], finish))
         return begun
 
@@ -371,7 +374,7 @@ class QueryPlan:
         derived = self.derived
         if derived is None:
             return list(columns)
-        if all(step.sees is not None for step in self.steps):
+        if all(step.select_input is not None for step in self.steps):
             return [(derived.column(parts, abouts, simulated=simulated),) for parts in columns]
         return [
             (
@@ -386,11 +389,16 @@ class QueryPlan:
 
 def shares_drawn(plans: Iterable[QueryPlan]) -> list[Fraction]:
     """Return the share of every draw of a statement, of those that several queries need once."""
-    alone = [step.share for plan in plans for step in plan.steps if step.once is None]
-    shared = {step.once: step.share for plan in plans for step in plan.steps if step.once is not None}
+    alone = [step.share for plan in plans for step in plan.steps if step.shared_draw_id is None]
+    shared = {
+        step.shared_draw_id: step.share
+        for plan in plans
+        for step in plan.steps
+        if step.shared_draw_id is not None
+    }
     return [*alone, *shared.values()]
 
 
-def _seen(sees: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
+def _seen(select_input: Callable[[Any], Any], found: Sequence[Any]) -> Sequence[Any]:
     """Return what a mechanism is shown of each group; of groups side by side, at once."""
-    return sees(found) if isinstance(found, SummaryGroups) else list(map(sees, found))
+    return select_input(found) if isinstance(found, SummaryGroups) else list(map(select_input, found))

@@ -1,4 +1,4 @@
-"""Reads of owners that differ in what they measure alone: one statement folds for all of them."""
+"""Reads of units that differ in what they measure alone: one statement folds for all of them."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from prdp.cells.units import Caps, Look, OwnerCells, OwnerGroups
-from prdp.plan.reads import OwnerRead, PlanReader, Read, Whole
+from prdp.cells.units import Caps, Look, UnitCells, UnitGroups
+from prdp.plan.reads import PlanReader, Read, UnitRead, Whole
 
 
 @dataclass(frozen=True, slots=True)
-class OwnersRead(Whole):
-    """Read owners for several questions about the same rows.
+class SharedUnitRead(Whole):
+    """Read units for several questions about the same rows.
 
     Attributes:
         reads: What each question reads; they differ in measure and fold alone.
     """
 
-    reads: tuple[OwnerRead, ...]
+    reads: tuple[UnitRead, ...]
 
     @property
-    def wide(self) -> OwnerRead:
+    def wide(self) -> UnitRead:
         """The first of the reads, with the others beside it: what an engine is asked."""
         return replace(self.reads[0], beside=self.reads[1:])
 
     def serves(self, other: Read) -> bool:
         """Say whether another read is one of these, or some of them."""
-        others = other.reads if isinstance(other, OwnersRead) else (other,)
+        others = other.reads if isinstance(other, SharedUnitRead) else (other,)
         return all(each in self.reads for each in others)
 
     def find(self, reader: PlanReader) -> Any:
@@ -39,7 +39,7 @@ class OwnersRead(Whole):
         if hasattr(engine, "fold_and_look"):
             found, look = engine.fold_and_look(self.wide)
         else:
-            found, look = engine.fold_owners(self.wide), partial(engine.scale_together, self.wide)
+            found, look = engine.fold_units(self.wide), partial(engine.scale_together, self.wide)
         looks = SecondLooks(look)
         pairs = zip(self.reads, found, strict=True)
         return {read: (looks.cells(place, read, pair),) for place, (read, pair) in enumerate(pairs)}
@@ -61,7 +61,7 @@ class OwnersRead(Whole):
 
 @dataclass(frozen=True, eq=False)
 class SecondLooks:
-    """Second looks at owners: those that are wanted by the time one is needed are made by one statement.
+    """Second looks at units: those that are wanted by the time one is needed are made by one statement.
 
     Attributes:
         look: Makes several looks, of which no two are about the same numbers.
@@ -80,7 +80,7 @@ class SecondLooks:
             self.waiting[look] = None
 
     def at(self, place: int, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Return each group's total, every owner scaled down to its cap."""
+        """Return each group's total, every unit scaled down to its cap."""
         needed = Look(caps, count_rows, place)
         if needed not in self.found:
             together = {(needed.place, needed.count_rows): needed}
@@ -91,30 +91,30 @@ class SecondLooks:
                 self.waiting.pop(look, None)
         return self.found[needed]
 
-    def cells(self, place: int, read: OwnerRead, pair: tuple[Any, Any]) -> OwnerCells:
+    def cells(self, place: int, read: UnitRead, pair: tuple[Any, Any]) -> UnitCells:
         """Return what one of the reads found; of groups, with the second look that follows."""
         if read.groups is None:
-            return OwnerCells(*pair)
+            return UnitCells(*pair)
         groups = len(read.groups.keys)
 
-        def of(summary: Any, *, count_rows: bool) -> OwnerGroups:
+        def of(summary: Any, *, count_rows: bool) -> UnitGroups:
             at = partial(self.at, place, count_rows=count_rows)
-            return OwnerGroups(
+            return UnitGroups(
                 summary, at, groups=groups, wanted=partial(self.want, place, count_rows=count_rows)
             )
 
         totals, rows = pair
-        return OwnerCells(of(totals, count_rows=read.measure is None), of(rows, count_rows=True))
+        return UnitCells(of(totals, count_rows=read.measure is None), of(rows, count_rows=True))
 
 
 def together(reads: Mapping[Read, Read]) -> dict[Read, Read]:
-    """Map each read to the read that is made; those of owners that one statement can fold, to one for all."""
-    wide: dict[OwnerRead, list[OwnerRead]] = {}
+    """Map each read to the read that is made; those of units that one statement can fold, to one for all."""
+    wide: dict[UnitRead, list[UnitRead]] = {}
     for read in reads.values():
-        if isinstance(read, OwnerRead) and read.can_be_beside:
+        if isinstance(read, UnitRead) and read.can_be_beside:
             alike = wide.setdefault(replace(read, measure=None, fold="sum"), [])
             if read not in alike:
                 alike.append(read)
     several = (alike for alike in wide.values() if len(alike) > 1 or alike[0].groups is not None)
-    serving = {read: OwnersRead(tuple(alike)) for alike in several for read in alike}
+    serving = {read: SharedUnitRead(tuple(alike)) for alike in several for read in alike}
     return {asked: serving.get(read, read) for asked, read in reads.items()}  # type: ignore[call-overload]

@@ -1,7 +1,7 @@
 """Start a query from an earlier release's clipping threshold, or from an earlier quantile.
 
 A hint comes from the ledger alone, and is kept with the charge, so that whoever takes the charge up draws
-from the same law. In full: proofs/started.md.
+from the same law. In full: proofs/warm_clip.md.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from prdp.expressions.nodes import Node, canonical, conjuncts
 from prdp.expressions.parse import parse
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.rank import WEIGHT_BITS, Rank
-from prdp.mechanisms.started import StartedClip
-from prdp.mechanisms.started_rank import StartedRank
+from prdp.mechanisms.warm_clip import WarmClip
+from prdp.mechanisms.warm_rank import WarmRank
 from prdp.plan.question_key import facts_of, in_words
 from prdp.plan.steps import QueryPlan, Step
 from prdp.release.bias import Clipping
@@ -61,13 +61,13 @@ class Asker:
         where: Which records take part; None for all.
         over: The joined tables.
         source: What a relation makes of its table.
-        edition: Which edition of the data is asked.
+        snapshot: Which snapshot of the data is asked.
     """
 
     where: Node | None = None
     over: tuple[str, ...] = ()
     source: str = ""
-    edition: str = ""
+    snapshot: str = ""
 
     def may_learn_from(self, text: str) -> bool:
         """Say whether a question's text is one that may tell a point."""
@@ -77,7 +77,7 @@ class Asker:
         return facts is not None and self.same(facts)
 
     def same(self, facts: Mapping[str, Any]) -> bool:
-        """Say whether another question was about the same records, if perhaps of another edition.
+        """Say whether another question was about the same records, if perhaps of another snapshot.
 
         A wider filter's point would do where the filter has nothing to do with the values, and is
         up to 60 times worse than none where it keeps the small ones: experiments/choosing/README.md.
@@ -89,15 +89,15 @@ class Asker:
         return _same_condition(facts.get("where"), self.where)
 
 
-def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> str | None:
+def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> str | None:
     """Return what queries start from, as a ledger keeps them; None where there are none.
 
     Only releases about the same records and at no smaller share tell one. Of several, those of the same
-    edition come first, then larger shares, then newer ones: nothing of how a point fits the records takes
+    snapshot come first, then larger shares, then newer ones: nothing of how a point fits the records takes
     part. One that found many records far beyond its point ends all before it.
     """
     shares: dict[str, Fraction] = {}
-    for kind, share in (told for query in queries for told in _kinds(query)):
+    for kind, share in (known_point for query in queries for known_point in _kinds(query)):
         shares[kind] = max(share, shares.get(kind, share))
     if not shares:
         return None
@@ -105,16 +105,16 @@ def hint_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answered) -> 
     moved: set[str] = set()
     for charge in answered(asker.may_learn_from):  # only their releases are decoded
         facts = facts_of(charge.purpose) or {}
-        edition = facts.get("edition", "") == asker.edition
-        for kind, part, at, clipping in _told(facts["ask"], charge.release):
+        snapshot = facts.get("snapshot", "") == asker.snapshot
+        for kind, part, at, clipping in _recorded_points(facts["ask"], charge.release):
             if kind in moved or kind not in shares:
                 continue
             if clipping is not None and clipping.measured is not None and clipping.measured.many:
                 moved.add(kind)
             elif not (clipping is not None and clipping.blind) and part.share >= shares[kind]:
-                rank = (edition, part.share, charge.number)
+                rank = (snapshot, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
-                    close = edition and part.share < _MUCH * shares[kind]
+                    close = snapshot and part.share < _MUCH * shares[kind]
                     best[kind] = (rank, _kept(charge, at, close=close))
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
@@ -124,15 +124,18 @@ def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any
     return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
 
 
-def hinted(queries: Sequence[QueryPlan], hint: str) -> tuple[QueryPlan, ...]:
+def warm_started(queries: Sequence[QueryPlan], warm_start: str) -> tuple[QueryPlan, ...]:
     """Return queries that start from the points that stand beside their charge.
 
     Raises:
         LedgerError: What stands there is no hint.
     """
     try:
-        known = {kind: (fraction_of(told["at"]), told) for kind, told in json.loads(hint).items()}
-        return tuple(_started(query, known) for query in queries)
+        known = {
+            kind: (fraction_of(known_point["at"]), known_point)
+            for kind, known_point in json.loads(warm_start).items()
+        }
+        return tuple(_warm_clip(query, known) for query in queries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LedgerError(
             "what stands beside the unanswered charge of this question cannot be read, so it cannot be taken "
@@ -140,45 +143,45 @@ def hinted(queries: Sequence[QueryPlan], hint: str) -> tuple[QueryPlan, ...]:
         ) from None
 
 
-def _started(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]) -> QueryPlan:
+def _warm_clip(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]) -> QueryPlan:
     """Return a query whose steps start from what is known."""
     steps = list(query.steps)
     for place, step in enumerate(steps):
         kinds = [kind for kind, _ in _kinds_of(query, step) if kind in known]
         if kinds and isinstance(step.mechanism, Rank):
-            steps[place] = replace(step, mechanism=_started_rank(query, step.mechanism, known))
+            steps[place] = replace(step, mechanism=_warm_rank(query, step.mechanism, known))
         elif kinds:
-            ((at, told),) = (known[kind] for kind in kinds)
-            grain = Fraction(1) if kinds == [_COUNT] else _grain(query)
+            ((at, known_point),) = (known[kind] for kind in kinds)
+            round_to = Fraction(1) if kinds == [_COUNT] else _rounding(query)
             clip = step.mechanism
             assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
-            words = f"the point of {_charge(told)}"
-            started = StartedClip.tuned(clip, step.share, at / grain, words, close=bool(told["close"]))
-            steps[place] = replace(step, mechanism=started)
+            words = f"the point of {_charge(known_point)}"
+            warm = WarmClip.tuned(clip, step.share, at / round_to, words, close=bool(known_point["close"]))
+            steps[place] = replace(step, mechanism=warm)
     return replace(query, steps=tuple(steps))
 
 
-def _started_rank(
+def _warm_rank(
     query: QueryPlan, rank: Rank, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]
-) -> StartedRank:
+) -> WarmRank:
     """Return quantiles that start from earlier ones' answers and from their weights' clipping point."""
-    of, grain = query.facts["of"], _grain(query)
-    answers = [known.get(_quantile_of(str(part), of, str(grain))) for part in rank.quantiles]
-    places = tuple(None if answer is None else int(answer[0] // grain) for answer in answers)
-    said = dict.fromkeys(f"the answer of {_charge(answer[1])}" for answer in answers if answer is not None)
+    of, round_to = query.facts["of"], _rounding(query)
+    answers = [known.get(_quantile_of(str(part), of, str(round_to))) for part in rank.quantiles]
+    places = tuple(None if answer is None else int(answer[0] // round_to) for answer in answers)
+    sources = dict.fromkeys(f"the answer of {_charge(answer[1])}" for answer in answers if answer is not None)
     at, close = None, True
     if weights := known.get(_weights_of(of)):
         at, close = weights[0], bool(weights[1]["close"])
-        said |= {f"the weights of {_charge(weights[1])}": None}
-    return StartedRank.tuned(rank, places, at, ", ".join(said), close=close)
+        sources |= {f"the weights of {_charge(weights[1])}": None}
+    return WarmRank.tuned(rank, places, at, ", ".join(sources), close=close)
 
 
-def _charge(told: Mapping[str, Any]) -> str:
-    return f"charge {told['charge']} ({told['question']})"
+def _charge(known_point: Mapping[str, Any]) -> str:
+    return f"charge {known_point['charge']} ({known_point['question']})"
 
 
-def _grain(query: QueryPlan) -> Fraction:
-    return Fraction(1) if query.measure is None else query.measure.grain
+def _rounding(query: QueryPlan) -> Fraction:
+    return Fraction(1) if query.measure is None else query.measure.round_to
 
 
 def _kinds(query: QueryPlan) -> Iterator[tuple[str, Fraction]]:
@@ -189,30 +192,30 @@ def _kinds(query: QueryPlan) -> Iterator[tuple[str, Fraction]]:
 
 def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
     """Yield what one step can start from: a clipping point of records alone, or an earlier quantile."""
-    if step.sees is None or query.together:
+    if step.select_input is None or query.together:
         return
     if isinstance(step.mechanism, Rank):
-        of, grain = query.facts["of"], str(_grain(query))
+        of, round_to = query.facts["of"], str(_rounding(query))
         for part in step.mechanism.quantiles:
-            yield _quantile_of(str(part), of, grain), step.share
+            yield _quantile_of(str(part), of, round_to), step.share
         if step.mechanism.finder is not None:
             yield _weights_of(of), step.share
     elif type(step.mechanism) is Clip and not step.mechanism.leads:
         # One that leads starts from nothing: what it spares its followers is more than a known point would.
         counts = query.measure is None or step.name == "count"
-        yield _COUNT if counts else _sum_of(query.facts["of"], str(_grain(query))), step.share
+        yield _COUNT if counts else _sum_of(query.facts["of"], str(_rounding(query))), step.share
 
 
-def _quantile_of(part: str, column: str, grain: str) -> str:
-    return f"{part} quantile of {column} in {grain}"
+def _quantile_of(part: str, column: str, round_to: str) -> str:
+    return f"{part} quantile of {column} in {round_to}"
 
 
 def _weights_of(column: str) -> str:
     return f"weights of {column}"
 
 
-def _sum_of(column: str, grain: str) -> str:
-    return f"sum of {column} in {grain}"
+def _sum_of(column: str, round_to: str) -> str:
+    return f"sum of {column} in {round_to}"
 
 
 def _same_condition(text: str | None, where: Node | None) -> bool:
@@ -240,7 +243,7 @@ _PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 
 """The queries that tell points, and how many of their parts do; 0 where the answer itself does."""
 
 
-def _told(
+def _recorded_points(
     asked: Sequence[Mapping[str, Any]], release: object
 ) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
     """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""

@@ -150,9 +150,11 @@ _SHARED = {
     "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
     "at_least": ProjectKey(NUMBER, "The smallest budget; records below it are left out."),
     "bounds": ProjectKey(RANGES, "The public least and greatest value of number columns."),
-    "grain": ProjectKey(NUMBERS, "The public grain of columns that are added up, such as 0.01 for cents."),
+    "round_to": ProjectKey(
+        NUMBERS, "The public rounding step of columns that are added up, such as 0.01 for cents."
+    ),
     "keys": ProjectKey(KEYS, "The public keys of grouping columns."),
-    "most_rows": ProjectKey(WHOLE, "How many times what one row can add an owner adds at most."),
+    "max_rows": ProjectKey(WHOLE, "How many times what one row can add a unit adds at most."),
     "ledger": ProjectKey(
         TEXT,
         "The file or PostgreSQL database (postgresql://user@host/db?ledger=NAME) that keeps the account; "
@@ -170,11 +172,11 @@ TABLE = {
     "engine": ProjectKey(ENGINE, "Who reads the records; by default whoever the source calls for."),
     **_SHARED,
     "types": ProjectKey(TYPES, "SQL types of the columns of CSV files and JSON lines."),
-    "owner": ProjectKey(
-        TEXT, "The column that says whose row it is: all rows of one owner are protected together."
+    "privacy_unit": ProjectKey(
+        TEXT, "The column that says whose row it is: all rows of one unit are protected together."
     ),
     "fixed": ProjectKey(TEXTS, "Columns whose value never changes in a row; bound when the ledger is begun."),
-    "edition": ProjectKey(TEXT, "Which edition of a table that grows this is."),
+    "snapshot": ProjectKey(TEXT, "Which snapshot of a table that grows this is."),
 }
 JOIN = {
     "tables": ProjectKey(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import Exact
 from prdp.declare.key_search import PRIVATE
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.origins import Origins, files_origins
 from prdp.engines.registry import database_origins, public_values_of
 from prdp.engines.sources import csv, database_files, json_lines
@@ -28,7 +28,7 @@ from prdp.projects.targets import named_in
 from prdp.projects.toml_file import NAME, Place, ProjectText, find, listed, read
 from prdp.projects.toml_writer import bare_or_quoted
 from prdp.projects.validate import check
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.join import Join, open_join
 from prdp.tables.roles import common_source, untraced_reason
 from prdp.tables.table import Table
@@ -42,25 +42,27 @@ PublicPlace = tuple[str, Sequence[str]]
 """The address of a database, and its private tables."""
 
 
-def read_keys(said: Any, column: str, folder: Path, database: Callable[[], PublicPlace] | None = None) -> Any:
+def read_keys(
+    entry: Any, column: str, folder: Path, database: Callable[[], PublicPlace] | None = None
+) -> Any:
     """Return the keys of a column: a list, the values of a public file or table, or how they are found.
 
     Args:
-        said: What the project file says of them.
+        entry: What the project file says of them.
         column: The grouping column.
         folder: Where files are.
         database: Where public tables are, and which tables there are private.
     """
-    if isinstance(said, Mapping) and "table" in said:
-        return _values(said["table"], said.get("column", column), database)
-    if isinstance(said, Mapping) and "file" not in said:
-        return dict(said)
-    if not isinstance(said, Mapping):
-        return said if said == PRIVATE else list(said)
-    path = folder / said["file"]
+    if isinstance(entry, Mapping) and "table" in entry:
+        return _values(entry["table"], entry.get("column", column), database)
+    if isinstance(entry, Mapping) and "file" not in entry:
+        return dict(entry)
+    if not isinstance(entry, Mapping):
+        return entry if entry == PRIVATE else list(entry)
+    path = folder / entry["file"]
     if not path.is_file():
-        raise InvalidRequest(f"there is no file {said['file']}.")
-    return public_values(path, said.get("column", column), named="column" in said)
+        raise InvalidRequest(f"there is no file {entry['file']}.")
+    return public_values(path, entry.get("column", column), named="column" in entry)
 
 
 def _values(table: str, column: str, database: Callable[[], PublicPlace] | None) -> list[object]:
@@ -73,11 +75,11 @@ def _values(table: str, column: str, database: Callable[[], PublicPlace] | None)
     return public_values_of(address, table, column, private)
 
 
-def read_public(said: str, folder: Path) -> dict[str, list[object]]:
+def read_public(entry: str, folder: Path) -> dict[str, list[object]]:
     """Return the columns of a public file, to be joined in statements."""
-    path = folder / said
+    path = folder / entry
     if not path.is_file():
-        raise InvalidRequest(f"there is no file {said}.")
+        raise InvalidRequest(f"there is no file {entry}.")
     return public_columns(path)
 
 
@@ -155,11 +157,11 @@ _CATALOG = "spark"
 
 _SAME = (
     "bounds",
-    "grain",
+    "round_to",
     "types",
-    "most_rows",
+    "max_rows",
     "fixed",
-    "edition",
+    "snapshot",
     "table",
     "rows_are_records",
     "engine",
@@ -186,15 +188,15 @@ def project(path: Path | str | None = None) -> Project:
     return Project(file)
 
 
-def _is_in_catalog(said: Mapping[str, Any]) -> bool:
+def _is_in_catalog(entry: Mapping[str, Any]) -> bool:
     """Say whether a table is named in a catalog of Spark's, and is no file.
 
     >>> [_is_in_catalog({"engine": "spark", "source": one}) for one in ("bank.accounts", "data/a.parquet")]
     [True, False]
     """
-    source = said["source"]
+    source = entry["source"]
     is_file = isinstance(source, list) or "/" in source or source.endswith(FILE_ENDINGS)
-    return said.get("engine") == _CATALOG and not is_file
+    return entry.get("engine") == _CATALOG and not is_file
 
 
 def _is(source: Any, endings: tuple[str, ...]) -> bool:
@@ -219,8 +221,8 @@ class Facts:
     policy: Policy
     bounds: Bounds
     keys: Mapping[str, Any]
-    grain: Grains
-    owners: Owners | None = None
+    round_to: Rounding
+    unit: PrivacyUnit | None = None
 
 
 @dataclass(frozen=True)
@@ -251,32 +253,32 @@ class Project(Mapping[str, Table | Join]):
         """For each name, its section and what the file says of it."""
         content = self.file.content
         return {
-            name: (section, said) for section in SECTIONS for name, said in content.get(section, {}).items()
+            name: (section, entry) for section in SECTIONS for name, entry in content.get(section, {}).items()
         }
 
-    def open(self, name: str, *, stand_in: object = None, must_exist: bool | None = None) -> Table | Join:
-        """Open a table or a join; with a stand-in for its source, nothing is charged.
+    def open(self, name: str, *, synthetic: object = None, must_exist: bool | None = None) -> Table | Join:
+        """Open a table or a join; with a synthetic table for its source, nothing is charged.
 
         Args:
             name: Its name in the project file.
-            stand_in: Public or made-up records in place of the real ones: a file, a frame, or for a join a
+            synthetic: Public or made-up records in place of the real ones: a file, a frame, or for a join a
                 dict of them.
             must_exist: As in ``prdp.open``.
         """
-        if stand_in is not None:
-            self._refuse_itself(name, stand_in)
-            return self._open(name, stand_in, {"stand_in": True})
+        if synthetic is not None:
+            self._refuse_itself(name, synthetic)
+            return self._open(name, synthetic, {"synthetic": True})
         kept = {"ledger": self.ledger_of(name), "must_exist": must_exist, "who": self.who}
         return self._open(name, None, kept)
 
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""
-        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
-        owners = opened.planner.owners
-        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name), opened.grain, owners)
+        opened = self._open(name, None, {"synthetic": True})  # asked nothing, and let go
+        unit = opened.planner.unit
+        return Facts(opened.schema, opened.policy, opened.bounds, self.keys_of(name), opened.round_to, unit)
 
     def sql(
-        self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, fresh: bool = False
+        self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None, redraw: bool = False
     ) -> SqlAnswers:
         """Answer a SQL statement about the table or join that it names; see ``Table.sql``.
 
@@ -285,7 +287,7 @@ class Project(Mapping[str, Table | Join]):
         name = named_in(text, self)
         if not self.is_begun(name):
             self.explain_sql(text, share=share, shares=shares)  # what is refused begins no account
-        return self[name].sql(text, share=share, shares=shares, fresh=fresh, **self.listed_for(name))
+        return self[name].sql(text, share=share, shares=shares, redraw=redraw, **self.listed_for(name))
 
     def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
         """Return what a statement would cost and do; nothing is charged, and no account is begun."""
@@ -303,18 +305,19 @@ class Project(Mapping[str, Table | Join]):
         """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""
         self.refuse_private(name)
         tables = {
-            table: read_public(said, self.folder) for table, said in self.file.content.get(PUBLIC, {}).items()
+            table: read_public(entry, self.folder)
+            for table, entry in self.file.content.get(PUBLIC, {}).items()
         }
         return {"keys": self.keys_of(name), "tables": tables}
 
     def tables_of(self, name: str) -> list[str]:
         """Return the names by which a statement can mean a table or join: of a join, its tables'."""
-        section, said = self._said(name)
-        return [name] if section == "tables" else list(said["tables"])
+        section, entry = self._entry(name)
+        return [name] if section == "tables" else list(entry["tables"])
 
     def is_join(self, name: str) -> bool:
         """Say whether an entry is a join of several tables."""
-        return self._said(name)[0] == "joins"
+        return self._entry(name)[0] == "joins"
 
     def with_policy(
         self, name: str, policy: Mapping[str, Any], written: tuple[ProjectText, Place] | None = None
@@ -336,21 +339,21 @@ class Project(Mapping[str, Table | Join]):
             raise file.wrong(place, str(error)) from None
         return replace(made, policies={**self.policies, name: written})
 
-    def with_grains(self, name: str, grains: Mapping[str, str]) -> Project:
-        """Return the project with other grains of a table."""
-        return self._with(name, {"grain": dict(grains)})
+    def with_rounding(self, name: str, rounding: Mapping[str, str]) -> Project:
+        """Return the project with other rounding steps of a table."""
+        return self._with(name, {"round_to": dict(rounding)})
 
     def _with(self, name: str, changed: Mapping[str, Any]) -> Project:
         """Return the project with other values of an entry's keys; None takes one away."""
-        section, said = self._said(name)
-        entry = {key: value for key, value in {**said, **changed}.items() if value is not None}
+        section, entry = self._entry(name)
+        entry = {key: value for key, value in {**entry, **changed}.items() if value is not None}
         content = {**self.file.content, section: {**self.file.content[section], name: entry}}
         return Project(replace(self.file, content=content), self.who, self.policies)
 
     def ledger_of(self, name: str) -> Path | str:
         """Return where the account of a table is kept: a file, or the address of a database."""
-        _, said = self._said(name)
-        filled = from_environment(said.get("ledger", f"{name}.ledger"))
+        _, entry = self._entry(name)
+        filled = from_environment(entry.get("ledger", f"{name}.ledger"))
         return filled if "://" in filled else self.folder / filled
 
     def is_begun(self, name: str) -> bool:
@@ -362,26 +365,26 @@ class Project(Mapping[str, Table | Join]):
         """The project file's folder; paths in the file are relative to it."""
         return self.file.path.parent
 
-    def _open(self, name: str, stand_in: Any, account: Mapping[str, Any]) -> Table | Join:
+    def _open(self, name: str, synthetic: Any, account: Mapping[str, Any]) -> Table | Join:
         """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
-        section, said = self._said(name)
+        section, entry = self._entry(name)
         self.refuse_private(name)
         self._refuse_private_of_others(name)
         try:
             opener = open_table if section == "tables" else open_join
-            options = self._options(name, said) | {
+            options = self._options(name, entry) | {
                 "separate_account": True
             }  # the file has one for each entry
-            if stand_in is None:
+            if synthetic is None:
                 return opener(self._source_of(name), **options, **account)
             for key in ("database", "rows_are_records"):
                 options.pop(key, None)
-            if not _is(stand_in, (*csv.ENDINGS, *json_lines.ENDINGS)):
+            if not _is(synthetic, (*csv.ENDINGS, *json_lines.ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
-            if not _is(stand_in, database_files.ENDINGS):
+            if not _is(synthetic, database_files.ENDINGS):
                 options.pop("table", None)
-            options.pop("engine", None)  # a stand-in is read by whoever it calls for
-            return opener(stand_in, **options, **account)
+            options.pop("engine", None)  # a synthetic table is read by whoever it calls for
+            return opener(synthetic, **options, **account)
         except PrdpError as error:
             if not self.file.text:
                 raise
@@ -391,16 +394,17 @@ class Project(Mapping[str, Table | Join]):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
             raise InvalidRequest(f"{file.path.name}, line {file.line_of(place)}: {error}") from None
 
-    def _refuse_itself(self, name: str, stand_in: Any) -> None:
-        """Refuse the real records as a stand-in: answers that cost nothing would give them away."""
-        section, said = self._said(name)
-        table = said.get("table")
-        if any(map(is_address, _each(stand_in, table)[0])):
+    def _refuse_itself(self, name: str, synthetic: Any) -> None:
+        """Refuse the real records as a synthetic table: answers that cost nothing would give them away."""
+        section, entry = self._entry(name)
+        table = entry.get("table")
+        if any(map(is_address, _each(synthetic, table)[0])):
             raise InvalidRequest(
-                f"a stand-in for {name!r} is a file or a frame: whether a table of a database is the real "
+                f"a synthetic table for {name!r} is a file or a frame: whether a table of a database is the "
+                "real "
                 "one cannot always be seen. Copy public or made-up records like them into a file."
             )
-        if "database" in said or (section == "tables" and _is_in_catalog(said)):
+        if "database" in entry or (section == "tables" and _is_in_catalog(entry)):
             return  # a catalog's files are its own affair
         if any(map(is_address, _each(self._source_of(name), table)[0])):
             return  # a file or a frame is no table of a database
@@ -409,38 +413,40 @@ class Project(Mapping[str, Table | Join]):
                 source_origins(one, name if _is(one, database_files.ENDINGS) else None)
                 for one, name in zip(*_each(source, table), strict=True)
             ]
-            for source in (self._source_of(name), stand_in)
+            for source in (self._source_of(name), synthetic)
         )
         shared = next(filter(None, (common_source(real, one) for one in like)), "")
         if shared:
             raise InvalidRequest(
-                f"the stand-in is the table {name!r} itself ({shared}): answers that cost nothing would "
+                f"the synthetic table is the table {name!r} itself ({shared}): answers that cost nothing "
+                "would "
                 "give its records away. Take public or made-up records like them."
             )
         if reason := next(filter(None, (untraced_reason(real, one) for one in like)), ""):
             raise InvalidRequest(
-                f"whether the stand-in is the table {name!r} itself cannot be traced ({reason}), and answers "
+                f"whether the synthetic table is the table {name!r} itself cannot be traced ({reason}), and "
+                "answers "
                 "that cost nothing would give its records away. Take a file of public or made-up records."
             )
 
     def refuse_private(self, name: str) -> None:
         """Refuse a private source as one of the public ones that questions about an entry may read."""
-        section, said = self._said(name)
+        section, entry = self._entry(name)
         files: list[tuple[Place, str]] = [
             ((PUBLIC, table), file) for table, file in self.file.content.get(PUBLIC, {}).items()
         ]
-        for column, keys in said.get("keys", {}).items():
+        for column, keys in entry.get("keys", {}).items():
             if isinstance(keys, dict) and "file" in keys:
                 files.append(((section, name, "keys", column), keys["file"]))
         public = [PublicSource(place, str(self.folder / file)) for place, file in files]
         for table, source, within in self._files_of(name):
-            if table in said.get("public", ()):
+            if table in entry.get("public", ()):
                 public.append(PublicSource((section, name, "tables", table), source, within))
         private = [
             found
             for entry in self
             for found in self._files_of(entry)
-            if found[0] not in self._said(entry)[1].get("public", ())
+            if found[0] not in self._entry(entry)[1].get("public", ())
         ]
         refuse_private_sources(self.file, public, private)
 
@@ -449,47 +455,47 @@ class Project(Mapping[str, Table | Join]):
 
         Of a database's file, the table of it that is meant comes last.
         """
-        section, said = self._said(name)
-        if "database" in said or (section == "tables" and _is_in_catalog(said)):
+        section, entry = self._entry(name)
+        if "database" in entry or (section == "tables" and _is_in_catalog(entry)):
             return []
         try:
             source = self._source_of(name)
         except InvalidRequest:  # a variable that is not set: told when it is opened
             return []
         tables = source if section == "joins" else {name: source}
-        within = said.get("table")
+        within = entry.get("table")
         return [
             (table, one, (within or table) if _is(one, database_files.ENDINGS) else None)
             for table, one in tables.items()
         ]
 
-    def _said(self, name: str) -> tuple[str, Mapping[str, Any]]:
+    def _entry(self, name: str) -> tuple[str, Mapping[str, Any]]:
         if name not in self._entries:
             raise InvalidRequest(f"{self.file.path.name} has no {name!r}. It has {listed(list(self))}.")
         return self._entries[name]
 
-    def _options(self, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of open or open_join that an entry says."""
-        options = {key: said[key] for key in _SAME if key in said}
-        if "database" in said:
-            options["database"] = from_environment(said["database"])
-        if "owner" in said:
-            options["protect"] = said["owner"]
-        limits = {limit: said[limit] for limit in ("at_most", "at_least") if limit in said}
-        return options | {"name": name, "policy": Policy(said["policy"], **limits)}
+        options = {key: entry[key] for key in _SAME if key in entry}
+        if "database" in entry:
+            options["database"] = from_environment(entry["database"])
+        if "privacy_unit" in entry:
+            options["privacy_unit"] = entry["privacy_unit"]
+        limits = {limit: entry[limit] for limit in ("at_most", "at_least") if limit in entry}
+        return options | {"name": name, "policy": Policy(entry["policy"], **limits)}
 
     def keys_of(self, name: str) -> dict[str, Any]:
         """Return the listed keys of a table's grouping columns."""
         self.refuse_private(name)
-        _, said = self._said(name)
+        _, entry = self._entry(name)
         return {
             column: read_keys(value, column, self.folder, self._database_of(name))
-            for column, value in said.get("keys", {}).items()
+            for column, value in entry.get("keys", {}).items()
         }
 
     def refused_keys(self, name: str, column: str, keys: Any) -> str:
         """Return why a table cannot be grouped by these keys; empty where it can. Reads no record."""
-        opened = self._open(name, None, {"stand_in": True})  # asked nothing, and let go
+        opened = self._open(name, None, {"synthetic": True})  # asked nothing, and let go
         if not isinstance(opened, Table):
             return ""
         try:
@@ -500,11 +506,11 @@ class Project(Mapping[str, Table | Join]):
 
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
         """Return what says in which database an entry is, and which tables there are private."""
-        section, said = self._said(name)
-        if section == "joins" and "database" in said:
-            address = said["database"]
-        elif section == "tables" and "table" in said:
-            address = said["source"]
+        section, entry = self._entry(name)
+        if section == "joins" and "database" in entry:
+            address = entry["database"]
+        elif section == "tables" and "table" in entry:
+            address = entry["source"]
         else:
             return None
         return lambda: (from_environment(address), self._private_in(from_environment(address)))
@@ -512,27 +518,27 @@ class Project(Mapping[str, Table | Join]):
     def _private_in(self, address: str) -> list[str]:
         """Return the private tables of a database, of all entries."""
         found: list[str] = []
-        for section, said in self._entries.values():
+        for section, entry in self._entries.values():
             where = (
-                said.get("database") if section == "joins" else said["source"] if "table" in said else None
+                entry.get("database") if section == "joins" else entry["source"] if "table" in entry else None
             )
             with suppress(InvalidRequest):  # a variable that is not set: told when the entry is opened
                 if isinstance(where, str) and from_environment(where) == address:
-                    public = said.get("public", ())
-                    tables = said["tables"] if section == "joins" else {"": said["table"]}
+                    public = entry.get("public", ())
+                    tables = entry["tables"] if section == "joins" else {"": entry["table"]}
                     found += [table for called, table in tables.items() if called not in public]
         return list(dict.fromkeys(found))
 
     def _refuse_private_of_others(self, name: str) -> None:
         """Refuse public tables of a join in a database that show the private rows of another entry."""
-        section, said = self._said(name)
+        section, entry = self._entry(name)
         public = [
-            table for called, table in said.get("tables", {}).items() if called in said.get("public", ())
+            table for called, table in entry.get("tables", {}).items() if called in entry.get("public", ())
         ]
-        if section != "joins" or "database" not in said or not public:
+        if section != "joins" or "database" not in entry or not public:
             return
-        address = from_environment(said["database"])
-        for private in set(self._private_in(address)) - set(said["tables"].values()):
+        address = from_environment(entry["database"])
+        for private in set(self._private_in(address)) - set(entry["tables"].values()):
             origins: dict[str, Origins] = {}
             with suppress(InvalidRequest):  # a table that is not there has no rows to show
                 origins = database_origins(address, [private, *public])
@@ -545,18 +551,18 @@ class Project(Mapping[str, Table | Join]):
                     )
 
     def _source_of(self, name: str) -> Any:
-        section, said = self._said(name)
+        section, entry = self._entry(name)
         if section == "tables":
-            if _is_in_catalog(said):
-                return from_environment(said["source"])
-            return self._source(said["source"])
-        if "database" in said:
-            return dict(said["tables"])
-        return {table: self._source(source) for table, source in said["tables"].items()}
+            if _is_in_catalog(entry):
+                return from_environment(entry["source"])
+            return self._source(entry["source"])
+        if "database" in entry:
+            return dict(entry["tables"])
+        return {table: self._source(source) for table, source in entry["tables"].items()}
 
-    def _source(self, said: str | list[str]) -> object:
+    def _source(self, entry: str | list[str]) -> object:
         """Return a source as ``prdp.open`` takes it: a path from the project's folder, or an address."""
-        if isinstance(said, list):
-            return [self._source(one) for one in said]
-        filled = from_environment(said)
+        if isinstance(entry, list):
+            return [self._source(one) for one in entry]
+        filled = from_environment(entry)
         return filled if "://" in filled else str(self.folder / filled)

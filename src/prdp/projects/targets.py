@@ -31,7 +31,7 @@ def named_in(text: str, project: Project) -> str:
     if not about and len(known) == 1 and not found:
         return next(iter(known))
     names = [table for name in project for table in project.tables_of(name)]
-    said = f"names {listed(sorted(found))}" if found else "names no table"
+    names_text = f"names {listed(sorted(found))}" if found else "names no table"
     raise InvalidRequest(
-        f"the statement {said}. {project.file.path.name} has {listed(names)}: write FROM {names[0]}."
+        f"the statement {names_text}. {project.file.path.name} has {listed(names)}: write FROM {names[0]}."
     )

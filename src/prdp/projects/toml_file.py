@@ -18,12 +18,12 @@ SAFE_FOLDERS = "PRDP_SAFE_FOLDERS"
 _ROOT = 0
 
 
-def refuse_foreign(path: Path, owner: int) -> None:
+def refuse_foreign(path: Path, privacy_unit: int) -> None:
     """Refuse a project file unless you or the administrator own it, its link and its folder.
 
     Args:
         path: The project file.
-        owner: The user who owns the file that was opened.
+        privacy_unit: The user who owns the file that was opened.
 
     Raises:
         InvalidRequest: Somebody else owns one of them, and no variable says that this is fine.
@@ -31,7 +31,7 @@ def refuse_foreign(path: Path, owner: int) -> None:
     if not hasattr(os, "geteuid"):  # where files have no such owner
         return
     trusted = {os.geteuid(), _ROOT} | _who_called_sudo()
-    if {owner, path.lstat().st_uid, path.parent.stat().st_uid} <= trusted or _is_listed(path.parent):
+    if {privacy_unit, path.lstat().st_uid, path.parent.stat().st_uid} <= trusted or _is_listed(path.parent):
         return
     raise InvalidRequest(
         f"{path} or its folder is owned by somebody else, who could decide where your passwords and answers "

@@ -23,8 +23,8 @@ def check(file: ProjectText) -> None:
         if section == PUBLIC:
             if not PAIRS.fits(entries):
                 raise file.wrong((section,), 'holds a file by name: regions = "regions.csv".')
-            for name, said in entries.items():
-                _refuse_passwords(file, (section, name), said)
+            for name, entry in entries.items():
+                _refuse_passwords(file, (section, name), entry)
             continue
         if section not in SECTIONS:
             raise file.wrong(

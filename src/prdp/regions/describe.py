@@ -9,15 +9,15 @@ from prdp.expressions.spelling import moment_literal, number_text, shown_name, t
 from prdp.regions.points import WHOLE, PointKind, PointSet, Span, double_at, microseconds
 from prdp.regions.region import Box, Region
 
-_MOST_SPANS = 6
-_MOST_BOXES = 3
+_MAX_SPANS = 6
+_MAX_BOXES = 3
 _FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
 
 
 def region_words(region: Region) -> str:
     """Return whom a region is about.
 
-    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_words(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
     ('everybody', 'nobody')
@@ -26,8 +26,8 @@ def region_words(region: Region) -> str:
         return "nobody"
     if not all(box.sides for box in region.boxes):
         return "everybody"
-    shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MOST_BOXES]]
-    more = len(region.boxes) - _MOST_BOXES
+    shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MAX_BOXES]]
+    more = len(region.boxes) - _MAX_BOXES
     return "; or ".join(shown + [f"{more} more"] * (more > 0))
 
 
@@ -42,11 +42,11 @@ def _points(column: str, points: PointSet) -> str:
     name = shown_name(column)
     single = [span for span in points.spans if _is_one(points.kind, span)]
     if len(single) == len(points.spans) > 1 and not points.null:
-        listed = [_point(points.kind, span[0]) for span in single[:_MOST_SPANS]]
-        more = [f"{len(single) - _MOST_SPANS:,} more"] * (len(single) > _MOST_SPANS)
+        listed = [_point(points.kind, span[0]) for span in single[:_MAX_SPANS]]
+        more = [f"{len(single) - _MAX_SPANS:,} more"] * (len(single) > _MAX_SPANS)
         return f"{name} in {', '.join(listed + more)}"
-    shown = [_span(name, points.kind, span) for span in points.spans[:_MOST_SPANS]]
-    more = [f"{len(points.spans) - _MOST_SPANS:,} more"] * (len(points.spans) > _MOST_SPANS)
+    shown = [_span(name, points.kind, span) for span in points.spans[:_MAX_SPANS]]
+    more = [f"{len(points.spans) - _MAX_SPANS:,} more"] * (len(points.spans) > _MAX_SPANS)
     return " or ".join(shown + more + [f"{name} IS NULL"] * points.null)
 
 

@@ -17,25 +17,25 @@ from typing import Any
 from prdp.regions.points import PointSet
 from prdp.regions.region import Box, Region
 
-MOST_WORK = 300_000
+MAX_WORK = 300_000
 """How many sides and spans of boxes the sweep may look at for one answer, counted anew in each cell."""
 
-MOST_COMPARED = 1_000_000
+MAX_COMPARED = 1_000_000
 """How many spans may be compared to find what overlaps, for one answer; a side counts as some."""
 
 _SIDE = 5
-_MOST_BITS = 16_000
+_MAX_BITS = 16_000
 
 Charged = tuple[Region, Fraction]
 """Whom something was charged to, and its share."""
 
 
-def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MOST_WORK) -> Fraction:
+def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX_WORK) -> Fraction:
     """Return the most that any content of a region was charged; never less, and more only past the work.
 
     >>> from prdp.regions.points import PointSet
     >>> def weeks(first, last):
-    ...     return Region.where("week", PointSet("whole", ((first, last + 1),)))
+    ...     return Region.filter("week", PointSet("whole", ((first, last + 1),)))
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
     >>> charges = [(weeks(1, 4), half), (weeks(4, 9), quarter), (weeks(9, 9), quarter)]
     >>> spent_in(weeks(1, 3), charges), spent_in(weeks(1, 9), charges), spent_in(weeks(10, 52), charges)
@@ -48,7 +48,7 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MOS
     """
     near = [charge for charge in charges if not charge[0].is_beside(region)]
     scale, weights = _scaled([share for _, share in near])
-    search, comparison = _Search(weights, most_work), _Comparison(MOST_COMPARED)
+    search, comparison = _Search(weights, most_work), _Comparison(MAX_COMPARED)
     deepest = 0
     for box in region.boxes:
         inside, everywhere = comparison.within(box, near)
@@ -66,14 +66,14 @@ def _scaled(shares: Sequence[Fraction]) -> tuple[int, list[int]]:
     scale = 1
     for denominator in {share.denominator for share in shares}:
         scale = math.lcm(scale, denominator)
-        if scale.bit_length() > _MOST_BITS:
+        if scale.bit_length() > _MAX_BITS:
             return 1 << 128, [-(-(share.numerator << 128) // share.denominator) for share in shares]
     return scale, [share.numerator * (scale // share.denominator) for share in shares]
 
 
 def overlapping(region: Region, charges: Sequence[Charged]) -> list[int]:
     """Return the places of the charges that some content of a region was charged by, or that may be so."""
-    comparison = _Comparison(MOST_COMPARED)
+    comparison = _Comparison(MAX_COMPARED)
     return [
         place
         for place, charge in enumerate(charges)

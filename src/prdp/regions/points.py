@@ -21,7 +21,7 @@ PointKind = Literal["whole", "number", "text", "moment", "truth"]
 Span = tuple[Any, Any]
 """A first key, and the first key that is not in it."""
 
-MOST_SPANS = 1_000
+MAX_SPANS = 1_000
 """How many spans a set is kept with; of more, neighbours are joined, which makes the set larger."""
 
 _BEYOND = 2**1024  # where a whole number that no double reaches is put
@@ -206,8 +206,8 @@ class PointSet:
 
 def _at_most(spans: list[Span]) -> tuple[Span, ...]:
     """Return ascending spans, neighbours joined until they are few enough."""
-    if len(spans) <= MOST_SPANS:
+    if len(spans) <= MAX_SPANS:
         return tuple(spans)
-    step = -(-len(spans) // MOST_SPANS)
+    step = -(-len(spans) // MAX_SPANS)
     parts = (spans[start : start + step] for start in range(0, len(spans), step))
     return tuple((part[0][0], part[-1][1]) for part in parts)

@@ -14,12 +14,12 @@ from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import (
     MIRRORED,
     OPPOSITE,
-    Among,
     And,
     Boolean,
     Column,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Node,
@@ -48,18 +48,18 @@ class Sides:
 ANY = Sides(EVERYBODY, EVERYBODY)
 
 
-def filter_region(condition: Node | None, schema: Schema, fixed: Collection[str]) -> Region:
+def filter_region(condition: Node | None, schema: Schema, immutable: Collection[str]) -> Region:
     """Return a region that holds every record for which a filter is TRUE.
 
     Args:
         condition: The checked filter; None lets everything through.
         schema: The table's columns.
-        fixed: The columns that may narrow: their values never change in a row.
+        immutable: The columns that may narrow: their values never change in a row.
     """
-    return EVERYBODY if condition is None else sides(condition, schema, fixed).true
+    return EVERYBODY if condition is None else sides(condition, schema, immutable).true
 
 
-def sides(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def sides(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Return where a condition can be TRUE and where FALSE; whatever is not understood can be both anywhere.
 
     >>> from prdp.expressions.parse import parse
@@ -73,24 +73,24 @@ def sides(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
         case Boolean():
             return Sides(EVERYBODY, NOBODY) if node.value else Sides(NOBODY, EVERYBODY)
         case Not():
-            inner = sides(node.operand, schema, fixed)
+            inner = sides(node.operand, schema, immutable)
             return Sides(inner.false, inner.true)
         case IsTrue():  # it is FALSE for whatever is unknown, too
-            return Sides(sides(node.operand, schema, fixed).true, EVERYBODY)
+            return Sides(sides(node.operand, schema, immutable).true, EVERYBODY)
         case And() | Or():
-            parts = [sides(part, schema, fixed) for part in node.parts]
+            parts = [sides(part, schema, immutable) for part in node.parts]
             true, false = [part.true for part in parts], [part.false for part in parts]
             if isinstance(node, And):
                 return Sides(intersection(true), union(false))
             return Sides(union(true), intersection(false))
         case _:
-            return _atom(node, schema, fixed)
+            return _atom(node, schema, immutable)
 
 
-def _atom(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
+def _atom(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
     """Return the sides of a condition on one fixed column."""
     column = _column_of(node)
-    kind = kind_of(schema[column]) if column is not None and column in fixed else None
+    kind = kind_of(schema[column]) if column is not None and column in immutable else None
     if column is None or kind is None:
         return ANY
     match node:
@@ -99,7 +99,7 @@ def _atom(node: Node, schema: Schema, fixed: Collection[str]) -> Sides:
             false = PointSet.compared(kind, "=", value=False)
         case IsNull():
             true, false = PointSet(kind, (), null=True), PointSet(kind, (WHOLE[kind],))
-        case Among():
+        case InList():
             true = _listed(kind, [item.value for item in node.items])
             false = _unlisted(kind, [item.value for item in node.items])
         case Compare():
@@ -118,7 +118,7 @@ def _column_of(node: Node) -> str | None:
     match node:
         case Column():
             return node.name
-        case IsNull(operand=Column() as column) | Among(operand=Column() as column):
+        case IsNull(operand=Column() as column) | InList(operand=Column() as column):
             return column.name
         case Compare(left=Column() as column, right=other) | Compare(left=other, right=Column() as column):
             return None if columns(other) else column.name
@@ -160,20 +160,20 @@ _LONGEST: dict[Calendar, timedelta] = {
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\s*(\d+)\)")
 
 
-def keys_region(grouping: Grouping | None, schema: Schema, fixed: Collection[str]) -> Region:
+def keys_region(grouping: Grouping | None, schema: Schema, immutable: Collection[str]) -> Region:
     """Return a region that holds every record of a listed key; others may hold anything.
 
     Args:
         grouping: The public groups; None for one group of all records.
         schema: The table's columns.
-        fixed: The columns that may narrow.
+        immutable: The columns that may narrow.
     """
     if grouping is None or grouping.other:
         return EVERYBODY
     kept = [
         (place, key)
         for place, key in enumerate(grouping.by)
-        if key.expression is None and key.column in fixed
+        if key.expression is None and key.column in immutable
     ]
     rows = dict.fromkeys(tuple(values[place] for place, _ in kept) for values in grouping.keys)
     if len(kept) == 1:

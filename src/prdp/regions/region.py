@@ -8,7 +8,7 @@ from functools import cached_property
 
 from prdp.regions.points import PointSet
 
-MOST_BOXES = 64
+MAX_BOXES = 64
 """How many boxes a region is kept with; more are widened to the one around all of them."""
 
 Side = tuple[str, PointSet]
@@ -100,7 +100,7 @@ NOBODY = Region(())
 def union(regions: Iterable[Region]) -> Region:
     """Return a region that holds all of some; too many boxes are widened.
 
-    >>> weeks = [Region.where("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
+    >>> weeks = [Region.filter("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
     >>> union(weeks).boxes[0].side("week").spans
     ((1, 3), (4, 5))
     """
@@ -121,16 +121,16 @@ def intersection(regions: Sequence[Region]) -> Region:
 
 def _both(one: Region, two: Region) -> Region:
     few, many = sorted((one.boxes, two.boxes), key=len)
-    if len(few) * len(many) > MOST_BOXES:
+    if len(few) * len(many) > MAX_BOXES:
         many = (_around(many),)
-    if len(few) > MOST_BOXES:
+    if len(few) > MAX_BOXES:
         few = (_around(few),)
     met = [box for mine in few for theirs in many if (box := mine.meet(theirs)) is not None]
     return Region(_few(_tidied(met)))
 
 
 def _few(boxes: list[Box]) -> tuple[Box, ...]:
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > MAX_BOXES:
         boxes = [_around(boxes)]
     return tuple(sorted(boxes, key=repr))
 
@@ -167,7 +167,7 @@ def _tidied(boxes: list[Box]) -> list[Box]:
         for box in boxes:
             alike.setdefault(box.without(column), []).append(box)
         boxes = [_one_of(column, rest, group) for rest, group in alike.items()]
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > MAX_BOXES:
         return boxes
     return [
         box

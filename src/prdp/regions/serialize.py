@@ -20,7 +20,7 @@ from prdp.regions.region import Box, Region
 def region_to_json(region: Region) -> str:
     """Return a region as text, the same for equal ones.
 
-    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_to_json(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
     """
     boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]

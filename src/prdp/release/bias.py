@@ -9,8 +9,8 @@ from typing import Literal
 
 from prdp.noise.spread import log
 from prdp.release.error_bounds import (
+    ErrorBounds,
     Scales,
-    Strays,
     Tail,
     noise_alone,
     noise_and_pull,
@@ -18,7 +18,7 @@ from prdp.release.error_bounds import (
     one_way_spread,
     opened,
 )
-from prdp.release.excluded_tail import Beyond
+from prdp.release.excluded_tail import ExcludedTail
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
 """How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
@@ -51,18 +51,18 @@ class Leader:
     usual: Fraction
     points: tuple[Fraction, ...]
 
-    def ways(self, reach: Fraction) -> int:
+    def ways(self, tail_factor: Fraction) -> int:
         """Return how many numbers a reach may be: doublings up to as large as it is, or what bounds allow."""
-        return 2 + min(math.ceil(math.log2(reach)), len(self.points) - 2) if reach > 1 else 1
+        return 2 + min(math.ceil(math.log2(tail_factor)), len(self.points) - 2) if tail_factor > 1 else 1
 
-    def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
+    def reached(self, tail_factor: Fraction) -> tuple[Fraction, Fraction]:
         """Return how many times the leader's point a reach is, and the point that follows that.
 
         It is the first doubling that is as large, or that what follows is so many times as high for.
         """
         first, *others = self.points[:-1] or self.points
         for octaves, point in enumerate((first, *others)):
-            if reach <= 1 << octaves or point >= reach * first:
+            if tail_factor <= 1 << octaves or point >= tail_factor * first:
                 return Fraction(1 << octaves), point
         return max(Fraction(1), self.most / self.at), self.points[-1]
 
@@ -107,7 +107,7 @@ class Clipping:
     border: int = 0
     mixed: bool = False
     drawn: tuple[Fraction, Fraction] | None = None
-    measured: Beyond | None = None
+    measured: ExcludedTail | None = None
     leader: Leader | None = None
 
     @property
@@ -126,15 +126,15 @@ class Clipping:
         return self.at >= self.most
 
     @property
-    def too_poor(self) -> bool:
+    def insufficient_budget(self) -> bool:
         """Whether it cannot be told how much was clipped."""
         return self.blind and not self.nothing
 
-    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:
+    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
         if self.blind or self.nothing:
             return None
-        ends = self.reached(reach)
+        ends = self.reached(tail_factor)
         sides = zip(ends, (self.below, self.above), strict=True)
         return ends if any(end < self.most for end, pulled in sides if pulled) else None
 
@@ -148,30 +148,30 @@ class Clipping:
             low, high = below, above  # no record that is possible: say nothing of it
         return replace(self, below=low, above=high, mixed=below and above)
 
-    def limited(self, reach: Fraction) -> Fraction:
+    def limited(self, tail_factor: Fraction) -> Fraction:
         """Return the reach, or what the bounds allow where that is less."""
         if self.leader is not None:
-            return self.leader.reached(reach)[1] / self.at
-        return min(reach, self.most / self.at)
+            return self.leader.reached(tail_factor)[1] / self.at
+        return min(tail_factor, self.most / self.at)
 
-    def reached(self, reach: Fraction) -> tuple[Fraction, Fraction]:
+    def reached(self, tail_factor: Fraction) -> tuple[Fraction, Fraction]:
         """Return up to how many steps a unit of budget is taken to count for, below and above zero."""
         if self.leader is not None:
-            end = self.at * self.limited(reach)
+            end = self.at * self.limited(tail_factor)
             return end, end
-        below, above = (max(self.at, reach * point) for point in self.drawn or (self.at, self.at))
+        below, above = (max(self.at, tail_factor * point) for point in self.drawn or (self.at, self.at))
         return below, above
 
-    def pulled(self, reach: Fraction) -> tuple[bool, bool]:
+    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:
         """Return whether values below and above zero that reach no further can have been clipped."""
-        below, above = (end > self.at for end in self.reached(reach))
+        below, above = (end > self.at for end in self.reached(tail_factor))
         return self.below and below, self.above and above
 
-    def tail(self, reach: Fraction, point: Fraction | None = None) -> Tail | None:
+    def tail(self, tail_factor: Fraction, point: Fraction | None = None) -> Tail | None:
         """Return how the pull of clipping is distributed at worst; None where the choice does not say.
 
         ``point`` is the one that a side found, where that is not the one that clips. Records that would count
-        for more than ``reach`` times what they were allowed to are left aside: proofs/clip.md.
+        for more than ``tail_factor`` times what they were allowed to are left aside: proofs/clip.md.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=800 * one, evidence=one, fall=one, stride=4, blind=False)
@@ -181,42 +181,42 @@ class Clipping:
         if self.evidence == 0:
             return None
         if self.leader is not None:
-            return self._followed(self.leader, reach)
+            return self._followed(self.leader, tail_factor)
         found = self.at if point is None else point
-        topped = reach * found >= self.most
-        reach = self.most / found if topped else reach
+        topped = tail_factor * found >= self.most
+        tail_factor = self.most / found if topped else tail_factor
         apart = Fraction(self.stride, _QUARTERS)
-        octaves = math.log2(reach.numerator) - math.log2(reach.denominator)
+        octaves = math.log2(tail_factor.numerator) - math.log2(tail_factor.denominator)
         steps = math.ceil(octaves / apart) + (self.spans > 1)
-        room = reach * found - self.at
-        crossed = self.border if found <= self.usual < reach * found else 0
+        room = tail_factor * found - self.at
+        crossed = self.border if found <= self.usual < tail_factor * found else 0
         climb = float(self.fall * apart * steps * (2 if topped else 1) + crossed)
         height = climb - math.log(-math.expm1(-self.fall * apart))
         return Tail(height, room / self.evidence, room * self.spared)
 
-    def _followed(self, leader: Leader, reach: Fraction) -> Tail | None:
+    def _followed(self, leader: Leader, tail_factor: Fraction) -> Tail | None:
         """Return the tail by what the leader's choice says: the same mass was clipped, at another price."""
         own = replace(self, at=leader.at, most=leader.most, usual=leader.usual, leader=None)
-        ways = leader.ways(reach)
-        reach, end = leader.reached(reach)
-        tail, room = own.tail(reach), end - self.at
+        ways = leader.ways(tail_factor)
+        tail_factor, end = leader.reached(tail_factor)
+        tail, room = own.tail(tail_factor), end - self.at
         if tail is None:
             return None
         return Tail(tail.height + math.log(ways), room / self.evidence, room * self.spared)
 
-    def pull(self, chance: Fraction, reach: Fraction, point: Fraction | None = None) -> Fraction | None:
+    def pull(self, chance: Fraction, tail_factor: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
         Of records that ``tail`` does not leave aside. None stands for any distance.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
-        >>> point.pull(Fraction(1, 20), reach=Fraction(8))  # the bounds allow no more than the clipping point
+        >>> point.pull(Fraction(1, 20), tail_factor=Fraction(8))  # the bounds allow no more
         Fraction(0, 1)
         """
-        if self.nothing or reach <= 1 or (point is not None and reach * point <= self.at):
+        if self.nothing or tail_factor <= 1 or (point is not None and tail_factor * point <= self.at):
             return Fraction(0)
-        tail = None if self.blind else self.tail(reach, point)
+        tail = None if self.blind else self.tail(tail_factor, point)
         if tail is None:
             return None
         return tail.spared + tail.scale * Fraction(tail.height + log(1 / chance))
@@ -226,53 +226,55 @@ class Clipping:
         """The sign that the truth has, unless it is zero; 0 for any."""
         return 0 if self.mixed else _sign(self.below, self.above)
 
-    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
         """Return the error bounds where one point clipped all records, or one of each sign."""
-        if self.nothing or reach <= 1:
+        if self.nothing or tail_factor <= 1:
             return noise_alone(scales, failure)
         if self.blind or (self.measured is not None and self.measured.many):
-            return opened(noise_alone(scales, failure), self, reach)
-        below, above = self.pulled(reach)
+            return opened(noise_alone(scales, failure), self, tail_factor)
+        below, above = self.pulled(tail_factor)
         if not below and not above:
             return noise_alone(scales, failure)
         if self.measured is not None:
-            return self._by_measure(scales, self.measured, failure, reach)
-        return self._by_choice(scales, failure, reach)
+            return self._by_measure(scales, self.measured, failure, tail_factor)
+        return self._by_choice(scales, failure, tail_factor)
 
-    def _by_measure(self, scales: Scales, measured: Beyond, failure: Fraction, reach: Fraction) -> Strays:
-        """Return the bounds where it was measured what lies beyond the clipping point: proofs/started.md."""
-        below, above = self.pulled(reach)
+    def _by_measure(
+        self, scales: Scales, measured: ExcludedTail, failure: Fraction, tail_factor: Fraction
+    ) -> ErrorBounds:
+        """Return the bounds where the sum beyond the clipping point was measured: proofs/warm_clip.md."""
+        below, above = self.pulled(tail_factor)
         both = below and above
         near, far = (failure / 2, failure / 2) if both else (failure * _NEAR, failure * (1 - _NEAR))
 
         def end(side: int) -> Fraction:
-            bounds = measured.pulls(side, self.limited(reach))
+            bounds = measured.pulls(side, self.limited(tail_factor))
             ends = (
                 bound.steps + bound.room + one_way_spread((*scales, *bound.scales), far) for bound in bounds
             )
             return max(Fraction(0), *ends)
 
         noise = Fraction(one_way_spread(scales, near))
-        return Strays(end(0) if below else noise, end(1) if above else noise)
+        return ErrorBounds(end(0) if below else noise, end(1) if above else noise)
 
-    def _by_choice(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+    def _by_choice(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
         """Return the bounds that the choice of the point gives: proofs/clip.md."""
-        tails = [self.tail(reach, point) for point in self.drawn or (self.at, self.at)]
-        below, above = self.pulled(reach)
+        tails = [self.tail(tail_factor, point) for point in self.drawn or (self.at, self.at)]
+        below, above = self.pulled(tail_factor)
         if below and above:
             ends = [None if tail is None else noise_and_pull(scales, tail, failure / 2) for tail in tails]
-            return Strays(ends[0], ends[1])
+            return ErrorBounds(ends[0], ends[1])
         near = Fraction(one_way_spread(scales, failure * _NEAR))
         tail = tails[1 if above else 0]
         if self.mixed:  # signs may cancel, so that the answer's size says nothing
             end = None if tail is None else noise_and_pull(scales, tail, failure * (_CHOICE + _SIZE))
-            return Strays(near, end) if above else Strays(end, near)
+            return ErrorBounds(near, end) if above else ErrorBounds(end, near)
         far = None if tail is None else noise_and_pull(scales, tail, failure * _CHOICE)
         size = one_way_spread(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
-        times = self.limited(reach)
+        times = self.limited(tail_factor)
         if self.above:
-            return Strays(near, far, times, up=size)
-        return Strays(far, near, times, down=size)
+            return ErrorBounds(near, far, times, up=size)
+        return ErrorBounds(far, near, times, down=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +303,7 @@ class Dropped:
 
     @property
     def one_sided(self) -> bool:
-        """Say no: signs are not told apart."""
+        """Say no: signs are not distinguished."""
         return False
 
     @property
@@ -315,7 +317,7 @@ class Dropped:
         return self.scales == 0 and not self.unknown
 
     @property
-    def too_poor(self) -> bool:
+    def insufficient_budget(self) -> bool:
         """Say no: where it cannot be told how much was dropped, that is the method's doing."""
         return False
 
@@ -324,7 +326,7 @@ class Dropped:
         """The sign that the truth has, unless it is zero; 0 for any."""
         return _sign(self.below, self.above)
 
-    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
+    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
         """Return None: an interval excludes no record."""
         return None
 
@@ -338,37 +340,37 @@ class Dropped:
         """Return the same for values of known signs."""
         return replace(self, below=below, above=above)
 
-    def pulled(self, reach: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (the same for all)
+    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (the same for all)
         """Return whether values below and above zero can have been dropped."""
         return self.below and not self.nothing, self.above and not self.nothing
 
-    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
         """Return the error bounds where tiers were dropped: noise and pull each have a part of the failures.
 
         Where dropping pulls one way, noise and pull each have half of that side's failures; where it pulls
         both ways, half of all.
         """
-        own, pulled = self.failures(failure, reach)
-        if self.pull(pulled, reach) == 0:
+        own, pulled = self.failures(failure, tail_factor)
+        if self.pull(pulled, tail_factor) == 0:
             return noise_alone(scales, own)
         near = Fraction(noise_spread(scales, own))
-        pull = self.pull(pulled / 2 if self.below and self.above else pulled / 4, reach)
+        pull = self.pull(pulled / 2 if self.below and self.above else pulled / 4, tail_factor)
         far = None if pull is None else noise_spread(scales, own / 2) + pull
-        return Strays(far if self.below else near, far if self.above else near)
+        return ErrorBounds(far if self.below else near, far if self.above else near)
 
-    def failures(self, failure: Fraction, reach: Fraction) -> tuple[Fraction, Fraction]:
+    def failures(self, failure: Fraction, tail_factor: Fraction) -> tuple[Fraction, Fraction]:
         """Return what parts of an interval's failures noise and pull may use.
 
         Where the noise is seen before it is decided what to keep, each number of tiers has a part of its own
         (proofs/tiers.md, proofs/partition.md). With ``last``, all tiers have three quarters, the other
         numbers one quarter together; with ``all``, the numbers share three quarters evenly.
 
-        >>> Dropped(thresholds=0, scales=Fraction(0), tiers=3).failures(Fraction(1, 20), reach=Fraction(1))
+        >>> Dropped(thresholds=0, scales=Fraction(0), tiers=3).failures(Fraction(1, 20), Fraction(1))
         (Fraction(1, 20), Fraction(1, 20))
-        >>> Dropped(thresholds=9, scales=Fraction(2), tiers=5).failures(Fraction(1, 5), reach=Fraction(8))
+        >>> Dropped(thresholds=9, scales=Fraction(2), tiers=5).failures(Fraction(1, 5), Fraction(8))
         (Fraction(1, 100), Fraction(1, 20))
         """
-        if reach <= 1 or self.tiers == 0 or self.seen == "never":
+        if tail_factor <= 1 or self.tiers == 0 or self.seen == "never":
             return failure, failure
         rest = failure * (1 - _USUAL)
         if self.seen == "all":
@@ -377,13 +379,14 @@ class Dropped:
             return failure * _USUAL, failure * _USUAL
         return rest / self.tiers, rest
 
-    def pull(self, chance: Fraction, reach: Fraction) -> Fraction | None:
+    def pull(self, chance: Fraction, tail_factor: Fraction) -> Fraction | None:
         """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
 
-        Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A ``reach`` of
+        Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A
+        ``tail_factor`` of
         1 stands for the interval of the noise alone. None stands for any distance.
         """
-        if reach <= 1 or self.nothing:
+        if tail_factor <= 1 or self.nothing:
             return Fraction(0)
         if self.unknown:
             return None
@@ -440,7 +443,7 @@ class TierClipping:
 
     @property
     def one_sided(self) -> bool:
-        """Say no: signs are not told apart."""
+        """Say no: signs are not distinguished."""
         return False
 
     @property
@@ -460,23 +463,23 @@ class TierClipping:
         return next(clipped, self.last.most)
 
     @property
-    def too_poor(self) -> bool:
+    def insufficient_budget(self) -> bool:
         """Say no: a tier that holds too little to be seen was dropped, which an interval knows."""
         return False
 
-    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:
+    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
-        ends = [(reach * self.last.at, self.last.most)]
+        ends = [(tail_factor * self.last.at, self.last.most)]
         ends += [(tier.at, tier.most) for tier in self.tiers[self.kept :]]
         return next(((end, end) for end, most in ends if end < most), None)
 
-    def pulled(self, reach: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
+    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
         """Return whether values below and above zero can have been clipped or dropped."""
         return self.below and not self.nothing, self.above and not self.nothing
 
-    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
         """Return the error bounds where each tier has its own point: proofs/clipped_tiers.md."""
-        if self.nothing or reach <= 1:
+        if self.nothing or tail_factor <= 1:
             return noise_alone(scales, failure)
         tiers = len(self.tiers)
         near = Fraction(sum(one_way_spread((scale,), failure * _NEAR / tiers) for scale in scales))
@@ -484,13 +487,13 @@ class TierClipping:
         far = self.thresholds + self.scales * Fraction(log(1 / other))
         for scale, tier in zip(scales[:-1], self.tiers, strict=False):
             far += _end_of_tier(scale, tier, other, tier.most / tier.at)
-        far += _end_of_tier(scales[-1], self.last, last, reach)
-        return Strays(far if self.below else near, far if self.above else near)
+        far += _end_of_tier(scales[-1], self.last, last, tail_factor)
+        return ErrorBounds(far if self.below else near, far if self.above else near)
 
 
-def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, reach: Fraction) -> Fraction:
+def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, tail_factor: Fraction) -> Fraction:
     """Return how far the noise and the pull of one tier go together, except with probability ``failure``."""
-    tail = None if tier.nothing else tier.tail(reach)
+    tail = None if tier.nothing else tier.tail(tail_factor)
     if tail is None:
         return Fraction(one_way_spread((scale,), failure))
     return noise_and_pull((scale,), tail, failure)

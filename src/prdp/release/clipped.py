@@ -22,11 +22,11 @@ _SQUARED = 2
 """More than rounding adds to a square, but for values so near the center that theirs are small."""
 _PER_OCTAVE = 2
 _HALVINGS = 40
-_MOST_PIECES = 2_000
+_MAX_PIECES = 2_000
 _NARROW = 1e-6
 _DIGITS = 4
 
-Said = tuple[tuple[str, str], ...]
+Choices = tuple[tuple[str, str], ...]
 
 
 class ClippedEnd(NamedTuple):
@@ -60,8 +60,8 @@ class ClippedTerms:
         policy: The policy.
         bounds: The public bounds of its only column, if it has one alone that has bounds.
         column: The column that is added up; None where records are counted.
-        grain: What its values are counted in.
-        protect: The column that names the owners of rows; None where a row is a record.
+        round_to: What its values are counted in.
+        privacy_unit: The column that names the units of rows; None where a row is a record.
         computed: Whether ``column`` is the text of an expression.
         below: Whether what is added up may be below zero.
         above: Whether it may be above zero.
@@ -72,14 +72,14 @@ class ClippedTerms:
     policy: Policy
     bounds: tuple[tuple[str, tuple[Fraction, Fraction]], ...]
     column: str | None
-    grain: Fraction = Fraction(1)
-    protect: str | None = None
+    round_to: Fraction = Fraction(1)
+    privacy_unit: str | None = None
     computed: bool = False
     below: bool = False
     above: bool = True
     center: Fraction | None = None
 
-    def at(self, point: Fraction, *, dropped: bool = False) -> Said:
+    def at(self, point: Fraction, *, dropped: bool = False) -> Choices:
         """Return which records counted for less where a unit of budget may count for ``point``.
 
         >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
@@ -92,17 +92,17 @@ class ClippedTerms:
             point: In units of the answer.
             dropped: Whether such records were left out altogether.
         """
-        return _said(self, point, "are left out" if dropped else "may count for less")
+        return _facts(self, point, "are left out" if dropped else "may count for less")
 
     def ends_at(self, point: Fraction) -> tuple[ClippedEnd, ...]:
         """Return the values beyond which records count for less; none where it cannot be said so."""
         return tuple(_sides(self, float(point), float(point)) or ()) if self.only else ()
 
-    def any_beyond(self, below: Fraction, above: Fraction) -> str:
+    def records_beyond(self, below: Fraction, above: Fraction) -> str:
         """Return in words which records would count for more than so much for each unit of their budgets.
 
         >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
-        >>> terms.any_beyond(Fraction(10**6), Fraction(10**6))
+        >>> terms.records_beyond(Fraction(10**6), Fraction(10**6))
         'any v above 91,650'
 
         Args:
@@ -110,8 +110,8 @@ class ClippedTerms:
             above: The same for values above zero, and for records that are counted.
         """
         if self.center is not None:  # squares are above zero, on whichever side of it their values are
-            return _any_beyond(self, above, above)
-        return _any_beyond(self, below, above)
+            return _records_beyond(self, above, above)
+        return _records_beyond(self, below, above)
 
     @property
     def shown(self) -> str:
@@ -154,7 +154,7 @@ class ClippedTerms:
 
 
 @lru_cache(maxsize=1024)
-def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
+def _facts(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
     sides = _sides(terms, float(point), float(point)) if terms.only else None
     if sides is None:
         return _by_ratio(terms, point, verb)
@@ -165,7 +165,7 @@ def _said(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
 
 
 @lru_cache(maxsize=1024)
-def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
+def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
     sides = _sides(terms, float(below), float(above)) if terms.only else None
     if sides:
         return f"any {shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
@@ -174,18 +174,18 @@ def _any_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
     if terms.center is not None:
         return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
-    if terms.column is None and terms.protect is None:
+    if terms.column is None and terms.privacy_unit is None:
         return f"any record with a budget below {1 / high:.{_DIGITS}g}"
     far = _beyond(terms, low, high)
-    if terms.protect is None:
+    if terms.privacy_unit is None:
         return f"any {terms.shown} {far} times its record's budget"
     added = f"{terms.shown} adds up to" if terms.column else "rows number"
-    return f"any owner ({shown_name(terms.protect)}) whose {added} {far} times the budget"
+    return f"any unit ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
 
 
 def _any_further(terms: ClippedTerms, point: float) -> str:
-    """Say it of squares by the ratio of the distance from the center to the budget; of owners, not at all."""
-    if terms.protect is not None or terms.center is None:
+    """Say it of squares by the ratio of the distance from the center to the budget; of units, not at all."""
+    if terms.privacy_unit is not None or terms.center is None:
         return ""
     ratio = _rounded_down(point / _SQUARED)
     far = f"squared distance from {_number(float(terms.center))} is above {_number(ratio)} times the budget"
@@ -200,12 +200,12 @@ def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
     return " or ".join(ends)
 
 
-def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
+def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
     """Say it by the ratio of what a record counts for to its budget, which holds for every policy."""
     ratio = _rounded_down(float(point) / _CELL)
     expression = terms.policy.text
-    if terms.protect is not None:
-        return _by_owner(terms, ratio, verb)
+    if terms.privacy_unit is not None:
+        return _by_unit(terms, ratio, verb)
     if terms.column is None:
         least = 1 / ratio
         return (
@@ -218,17 +218,17 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Said:
     )
 
 
-def _by_owner(terms: ClippedTerms, ratio: float, verb: str) -> Said:
-    """Say it of owners, whose rows are added up and whose budget is the least of their rows'."""
-    assert terms.protect is not None  # noqa: S101  (see _by_ratio)
+def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
+    """Say it of units, whose rows are added up and whose budget is the least of their rows'."""
+    assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
     added = f"their {terms.shown}" if terms.column else "the number of their rows"
     far = _beyond(terms, ratio, ratio)
-    whose = f"owners ({shown_name(terms.protect)}) for whom {added} is {far} times their budget"
+    whose = f"units ({shown_name(terms.privacy_unit)}) for whom {added} is {far} times their budget"
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (
         (CLIPPED, f"{whose} {verb}"),
-        (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.protect)} HAVING {having}"),
+        (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.privacy_unit)} HAVING {having}"),
     )
 
 
@@ -264,7 +264,7 @@ def _sides(terms: ClippedTerms, below: float, above: float) -> list[ClippedEnd] 
 def _sizes(terms: ClippedTerms, near: float, far: float) -> list[float]:
     """Return sizes to look at, ascending: a few an octave, and where a policy with steps may have one."""
     found = {near, far}
-    size = max(near, float(terms.grain))
+    size = max(near, float(terms.round_to))
     while size < far:
         found.add(size)
         size *= 2 ** (1 / _PER_OCTAVE)
@@ -276,7 +276,7 @@ def _sizes(terms: ClippedTerms, near: float, far: float) -> list[float]:
 def _none_up_to(terms: ClippedTerms, point: float, sign: int, sizes: list[float]) -> bool:
     """Say whether surely no record up to the last size counts for less; narrow pieces by their ends."""
     waiting = list(pairwise(sizes))
-    for _ in range(_MOST_PIECES):
+    for _ in range(_MAX_PIECES):
         if not waiting:
             return True
         low, high = waiting.pop()

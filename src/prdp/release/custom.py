@@ -23,7 +23,7 @@ class CustomRelease:
         epsilon: What the mechanism was given to spend.
         choices: What was chosen on the way, in words.
         failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
-        simulated: Whether the records were a stand-in's: such an answer protects nobody.
+        simulated: Whether the records were a synthetic table's: such an answer protects nobody.
         left_out: Which records it is not about, in words; empty where that is nobody.
     """
 
@@ -43,8 +43,8 @@ class CustomRelease:
         """Return the answer on one line."""
         value = "the mechanism failed: it raised, or returned no plain value" if self.failed else self.value
         mark = " [simulated: not private]" if self.simulated else ""
-        said = "; ".join(filter(None, (self.left_out, self.caveat)))
-        return f"{self.question}: {value} (share {self.share}, framework); {said}{mark}"
+        notes = "; ".join(filter(None, (self.left_out, self.caveat)))
+        return f"{self.question}: {value} (share {self.share}, framework); {notes}{mark}"
 
     def __repr__(self) -> str:
         return f"CustomRelease({self})"

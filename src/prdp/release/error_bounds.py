@@ -38,7 +38,7 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True)
-class Strays:
+class ErrorBounds:
     """How far below and above an answer the truth may lie, in steps; None where there is no end.
 
     Attributes:
@@ -64,7 +64,8 @@ class Strays:
     def around(self, sign: int = 0) -> Callable[[int], WholeEnds]:
         """Return the function from an answer, in steps, to its ends: many are looked at without a fraction.
 
-        >>> Strays(Fraction(3, 2), None).around(sign=1)(4), Strays(Fraction(3, 2), None).around(sign=1)(1)
+        >>> around = ErrorBounds(Fraction(3, 2), None).around(sign=1)
+        >>> around(4), around(1)
         ((5, None), (0, None))
 
         Args:
@@ -128,13 +129,14 @@ class Pull(Protocol):
         """Whether records were left out altogether instead of clipped."""
 
     @property
-    def too_poor(self) -> bool:
+    def insufficient_budget(self) -> bool:
         """Whether it cannot be told how much was clipped."""
 
-    def excludes(self, reach: Fraction) -> tuple[Fraction, Fraction] | None:
+    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records; None for nowhere.
 
-        For values below and above zero, where no record counts for more than ``reach`` times what it may.
+        For values below and above zero, where no record counts for more than ``tail_factor`` times what it
+        may.
         """
 
     def pulling(
@@ -149,36 +151,38 @@ class Pull(Protocol):
                 where that is not known.
         """
 
-    def pulled(self, reach: Fraction) -> tuple[bool, bool]:
+    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:
         """Return whether values below and above zero that reach no further can have been clipped."""
 
-    def error_bounds(self, scales: Scales, failure: Fraction, reach: Fraction) -> Strays:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
         """Return the error bounds of an answer with these noises, except with probability ``failure``."""
 
 
 @lru_cache(maxsize=4096)
-def strays(scales: Scales, noise: str, pull: Pull | None, failure: Fraction, reach: Fraction) -> Strays:
+def error_bounds(
+    scales: Scales, noise: str, pull: Pull | None, failure: Fraction, tail_factor: Fraction
+) -> ErrorBounds:
     """Return the error bounds of an answer with these noises, except with probability ``failure``.
 
     Many groups have the same noises and the same point, so it is kept.
     """
     if noise == "quartic":
         both = Fraction(sum(quartic_spread(scale, 1 - failure) for scale in scales))
-        return opened(Strays(both, both), pull, reach)
-    return noise_alone(scales, failure) if pull is None else pull.error_bounds(scales, failure, reach)
+        return opened(ErrorBounds(both, both), pull, tail_factor)
+    return noise_alone(scales, failure) if pull is None else pull.error_bounds(scales, failure, tail_factor)
 
 
-def noise_alone(scales: Scales, failure: Fraction) -> Strays:
+def noise_alone(scales: Scales, failure: Fraction) -> ErrorBounds:
     """Return the error bounds where nothing but noise can have moved an answer."""
     both = Fraction(noise_spread(scales, failure))
-    return Strays(both, both)
+    return ErrorBounds(both, both)
 
 
-def opened(strays: Strays, pull: Pull | None, reach: Fraction) -> Strays:
+def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: Fraction) -> ErrorBounds:
     """Return bounds without an end on the sides that were pulled from."""
-    if pull is None or pull.nothing or reach <= 1:
-        return strays
-    return Strays(None if pull.below else strays.below, None if pull.above else strays.above)
+    if pull is None or pull.nothing or tail_factor <= 1:
+        return error_bounds
+    return ErrorBounds(None if pull.below else error_bounds.below, None if pull.above else error_bounds.above)
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from fractions import Fraction
 OCTAVES = (1, 3, 7)
 """How many times its cap a record's value can pass it by, for those up to 2, 4 and 8 times as high."""
 
-_REACH = OCTAVES[-1] + 1
+_TAIL_FACTOR = OCTAVES[-1] + 1
 _MANY = 10
 """So many scales of its noise, a mass further up is not: once in 40,000 times."""
 
@@ -29,7 +29,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class ExcludedTail:
     """Noisy sums of the records beyond a clipping point; each record is in one of them.
 
     Attributes:
@@ -45,10 +45,10 @@ class Beyond:
     scale: Fraction
     worth: Fraction
 
-    def filled(self, values: tuple[int, ...]) -> Beyond:
+    def filled(self, values: tuple[int, ...]) -> ExcludedTail:
         """Return the same with what was drawn: for each side its octaves, and the mass further up.
 
-        >>> beyond = Beyond((), (), scale=Fraction(5), worth=Fraction(1, 8)).filled((40, 10, 0, 7))
+        >>> beyond = ExcludedTail((), (), scale=Fraction(5), worth=Fraction(1, 8)).filled((40, 10, 0, 7))
         >>> beyond.octaves, beyond.further
         (((40, 10, 0),), (7,))
         """
@@ -61,18 +61,18 @@ class Beyond:
         """Whether so many records lie beyond all octaves that the point says little of them."""
         return max(self.further) * self.worth > _MANY * self.scale
 
-    def pulls(self, side: int, reach: Fraction) -> list[Measured]:
+    def pulls(self, side: int, tail_factor: Fraction) -> list[Measured]:
         """Return bounds on the pull of records that reach up to so many times their cap, the last one wide.
 
         Those before it are of records that reach less far; none of them should be passed by.
 
-        >>> beyond = Beyond(((40, 10, 0),), (0,), scale=Fraction(5), worth=Fraction(1, 8))
+        >>> beyond = ExcludedTail(((40, 10, 0),), (0,), scale=Fraction(5), worth=Fraction(1, 8))
         >>> [(int(one.steps), [int(scale) for scale in one.scales]) for one in beyond.pulls(0, Fraction(3))]
         [(40, [5]), (50, [5, 15])]
 
         Args:
             side: 0 for values below zero, 1 for those above.
-            reach: How many times its cap a record may count for.
+            tail_factor: How many times its cap a record may count for.
         """
         sums = self.octaves[side if len(self.octaves) > 1 else 0]
         found: list[Measured] = []
@@ -81,10 +81,12 @@ class Beyond:
         for times, here in zip(OCTAVES, sums, strict=True):
             steps, scales = steps + here, (*scales, times * self.scale)
             found.append(Measured(steps, scales))
-            if times + 1 >= reach:
+            if times + 1 >= tail_factor:
                 break
-        if reach > _REACH:
+        if tail_factor > _TAIL_FACTOR:
             further = self.further[side if len(self.further) > 1 else 0]
-            steps += (reach - 1) * self.worth * further
-            found.append(Measured(steps, (*scales, (reach - 1) * self.scale), (reach - 1) * self.worth + 1))
+            steps += (tail_factor - 1) * self.worth * further
+            found.append(
+                Measured(steps, (*scales, (tail_factor - 1) * self.scale), (tail_factor - 1) * self.worth + 1)
+            )
         return found

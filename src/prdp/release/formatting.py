@@ -12,26 +12,26 @@ from typing import Any, Protocol
 from prdp.safety.plain_text import safe_json
 
 LEVEL = Fraction(19, 20)
-REACH = Fraction(8)
+TAIL_FACTOR = Fraction(8)
 """The level and the reach of every interval that is shown."""
 FAR = 2
 """How many times the answer an end may lie away that leaves records aside; beyond, it is not shown."""
-LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `condition` has it"
-FAR_BEYOND = f"would count for more than {REACH} times what it was allowed"
-ANY_BEYOND = f"any record beyond {REACH} times what it was allowed"
-BY_ROW = f"{FAR_BEYOND}; a row's `condition` says which"
+LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `excludes` has it"
+FAR_EXCLUDED = f"would count for more than {TAIL_FACTOR} times what it was allowed"
+ANY_EXCLUDED = f"any record beyond {TAIL_FACTOR} times what it was allowed"
+BY_ROW = f"{FAR_EXCLUDED}; a row's `excludes` says which"
 
-_MOST_DECIMALS = 6
-_MOST_WRITTEN = 10**9
+_MAX_DECIMALS = 6
+_MAX_WRITTEN = 10**9
 _CELL = "text-align: left; padding: 0.2em 0.8em 0.2em 0"
 
-MOSTLY_NOISE = "mostly noise"
-TOO_POOR = "too poor"
+LOW_PRECISION = "low precision"
+INSUFFICIENT_BUDGET = "insufficient budget"
 UNRELIABLE = "unreliable"
 FLAGS = {
-    MOSTLY_NOISE: "the noise is larger than the answer",
+    LOW_PRECISION: "the noise is larger than the answer",
     UNRELIABLE: "the interval spans nearly all that the public bounds allow",
-    TOO_POOR: "budgets, times the share, add up to too little to tell how much was clipped",
+    INSUFFICIENT_BUDGET: "budgets, times the share, add up to too little to tell how much was clipped",
 }
 """What may be wrong with an answer, and what that means."""
 
@@ -103,11 +103,11 @@ class Published(Protocol):
         """What is wrong with the answer, one of ``FLAGS``; empty where nothing is."""
 
     @property
-    def condition(self) -> str:
+    def excludes(self) -> str:
         """What the interval takes for granted, in words; empty where that is nothing."""
 
     @property
-    def aside(self) -> str:
+    def excluded_clause(self) -> str:
         """What the interval leaves aside, as a clause."""
 
     @property
@@ -138,13 +138,13 @@ def simultaneous(among: int) -> str:
 def rows_simultaneous(answers: Iterable[Published]) -> list[str]:
     """Say the same of rows that were selected by their answers."""
     most = max((answer.among for answer in answers), default=1)
-    said = f"intervals are simultaneous over {_many(most)} groups: answers select or sort the rows"
-    return [said] if most > 1 else []
+    facts = f"intervals are simultaneous over {_many(most)} groups: answers select or sort the rows"
+    return [facts] if most > 1 else []
 
 
 def _many(number: int) -> str:
     """Return a number in digits while it has few, else as a power of ten."""
-    return f"{number:,}" if number < _MOST_WRITTEN else f"10^{math.ceil(math.log10(number))}"
+    return f"{number:,}" if number < _MAX_WRITTEN else f"10^{math.ceil(math.log10(number))}"
 
 
 def value_and_ends(answer: Published) -> tuple[str, str, str]:
@@ -165,9 +165,9 @@ def _written(number: float, digits: int) -> str:
     return text if text.strip("-0.") else text.removeprefix("-")
 
 
-def condition(answer: Published) -> str:
+def excludes(answer: Published) -> str:
     """Return what an interval leaves aside, in words; where an end is not shown, with that end."""
-    if not answer.aside:
+    if not answer.excluded_clause:
         return ""
     digits = _decimals(answer)
     low, high = answer.left_away
@@ -177,7 +177,7 @@ def condition(answer: Published) -> str:
         if end is not None
     ]
     verb = f"{' '.join(ends)}, leaving aside" if ends else "leaves aside"
-    return f"{verb} what {answer.aside}"
+    return f"{verb} what {answer.excluded_clause}"
 
 
 def value_of(answer: Published) -> int | float:
@@ -215,12 +215,12 @@ def in_a_cell(answer: Published) -> str:
 
 def line(answer: Published) -> str:
     """Return everything that must be said of an answer, on one line."""
-    said = [answer.kind, f"share {answer.share}", answer.method]
+    facts = [answer.kind, f"share {answer.share}", answer.method]
     flag = f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""
-    after = [answer.left_out, answer.caveat, answer.condition, flag]
+    after = [answer.left_out, answer.caveat, answer.excludes, flag]
     words = "".join(f"; {text}" for text in after if text)
     mark = " [simulated: not private]" if answer.simulated else ""
-    return f"{answer.question}: {in_words(answer)} ({said[0]}; {', '.join(said[1:])}){words}{mark}"
+    return f"{answer.question}: {in_words(answer)} ({facts[0]}; {', '.join(facts[1:])}){words}{mark}"
 
 
 def as_html(answer: Published) -> str:
@@ -230,13 +230,16 @@ def as_html(answer: Published) -> str:
         (answer.question, value),
         (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
         ("it", answer.left_out),
-        ("its interval", answer.condition),
+        ("its interval", answer.excludes),
         (answer.flag, FLAGS.get(answer.flag, "")),
         ("share", str(answer.share)),
         ("method", answer.method),
         *(("of the share" if name == "share" else name, text) for name, text in answer.choices),
         ("beside noise", answer.caveat),
-        ("simulated", "from a stand-in's records: this answer protects nobody" if answer.simulated else ""),
+        (
+            "simulated",
+            "from a synthetic table's records: this answer protects nobody" if answer.simulated else "",
+        ),
     ]
     cells = "".join(
         f"<tr><th style='{_CELL}'>{html.escape(name)}</th><td style='{_CELL}'>{html.escape(text)}</td></tr>"
@@ -256,7 +259,7 @@ def as_dict(answer: Published) -> dict[str, Any]:
         "high": high if math.isfinite(high) else None,
         "interval": answer.kind,
         "flag": answer.flag,
-        "condition": answer.condition,
+        "excludes": answer.excludes,
         "left_out": answer.left_out,
         "caveat": answer.caveat,
         "share": str(answer.share),
@@ -290,7 +293,7 @@ def _decimals(answer: Published) -> int:
     low, high = answer.interval()
     if answer.kind != RANGE and low != high:
         return _digits(width)
-    most = _digits(width) if width > 0 else _MOST_DECIMALS
+    most = _digits(width) if width > 0 else _MAX_DECIMALS
     numbers = [number for number in (float(answer.exact), low, high) if math.isfinite(number)]
     return next(digits for digits in range(most + 1) if digits == most or _fit(numbers, digits))
 
@@ -304,7 +307,7 @@ def _digits(width: float) -> int:
     """Return how many decimals are worth showing beside an interval of this width."""
     if width <= 0 or width >= 100:
         return 0
-    return max(0, min(_MOST_DECIMALS, 2 - math.floor(math.log10(width))))
+    return max(0, min(_MAX_DECIMALS, 2 - math.floor(math.log10(width))))
 
 
 def _rounded(end: float, digits: int, outward: Any) -> float:

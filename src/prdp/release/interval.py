@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prdp.release.error_bounds import Strays, WholeEnds
+from prdp.release.error_bounds import ErrorBounds, WholeEnds
 from prdp.release.formatting import FAR
 
 Ends = tuple[Fraction, Fraction]
@@ -28,19 +28,19 @@ class Around:
     """Where the ends lie around an answer that noise was added to, whatever its number is.
 
     Attributes:
-        strays: How far from the answer the truth may lie.
+        error_bounds: How far from the answer the truth may lie.
         step: What one step is worth.
         sign: The sign that the truth has, unless it is zero; 0 for any.
     """
 
-    strays: Strays
+    error_bounds: ErrorBounds
     step: Fraction
     sign: int = 0
 
     def ends(self, steps: int) -> Ends:
         """Return the ends around an answer of so many steps, which lies within them.
 
-        >>> around = Around(Strays(Fraction(3), None), step=Fraction(1, 2), sign=1)
+        >>> around = Around(ErrorBounds(Fraction(3), None), step=Fraction(1, 2), sign=1)
         >>> around.ends(10)[0], around.ends(2)[0], around.ends(2)[1] == ENDLESS
         (Fraction(7, 2), Fraction(0, 1), True)
         """
@@ -50,12 +50,12 @@ class Around:
     @property
     def in_parts(self) -> Callable[[int], WholeEnds]:
         """The function from an answer's steps to its ends, in whole numbers of ``unit``."""
-        return self.strays.around(self.sign)
+        return self.error_bounds.around(self.sign)
 
     @property
     def unit(self) -> Fraction:
         """The part of a step that ends are whole numbers of."""
-        return self.step / self.strays.parts
+        return self.step / self.error_bounds.parts
 
 
 @dataclass(frozen=True, slots=True)

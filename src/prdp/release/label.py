@@ -20,12 +20,12 @@ class Label:
         share: The part of every record's budget that is used.
         method: Which mechanism answers.
         caveat: What else than noise may move the answer; None if nothing else does.
-        grain: What the values of the cells are counted in.
+        round_to: What the values of the cells are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
         left_out: Which records the answer is not about, in words; empty where all take part.
         most_below: How much a unit of budget can count for at most in values below zero, in units of the
-            grain; None where that is not known.
+            rounding step; None where that is not known.
         most_above: The same for values above zero.
         whole: Whether the truth is a whole number.
         clipped: What is public about which records a clipping point lets count for less; None where that is
@@ -36,7 +36,7 @@ class Label:
     share: Fraction
     method: str
     caveat: Caveat | None
-    grain: Fraction = Fraction(1)
+    round_to: Fraction = Fraction(1)
     below: bool = False
     above: bool = True
     left_out: str = ""
@@ -48,7 +48,7 @@ class Label:
     def on(self, answer: Answer, about: str, *, simulated: bool) -> Release:
         """Return the release of an answer; ``about`` says of which records.
 
-        >>> label = Label("sum of price", Fraction(1, 10), "clip", caveat=None, grain=Fraction(1, 100))
+        >>> label = Label("sum of price", Fraction(1, 10), "clip", caveat=None, round_to=Fraction(1, 100))
         >>> release = label.on(Answer(250, Fraction(1), (), ()), " where age >= 40", simulated=False)
         >>> release.question, release.value
         ('sum of price where age >= 40', 2.5)
@@ -57,14 +57,14 @@ class Label:
         return Release(
             question=f"{self.words}{about}",
             steps=answer.steps,
-            step=answer.step * self.grain,
+            step=answer.step * self.round_to,
             noise_scales=tuple(noise.scale for noise in answer.noises),
             share=self.share,
             method=self.method,
             bias=answer.caveat or self._caveat(clipping),
             decisions=answer.choices,
             simulated=simulated,
-            ends=answer.ends and (answer.ends[0] * self.grain, answer.ends[1] * self.grain),
+            ends=answer.ends and (answer.ends[0] * self.round_to, answer.ends[1] * self.round_to),
             clipping=clipping,
             noise=answer.noise,
             chosen=answer.chosen,

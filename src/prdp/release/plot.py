@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ROW, _LEAST = 0.3, 2.0
 _ARROW = 0.06
 _LEAST_BARS = 3  # of numbers; two say nothing of their distances
-_MOST_EDGES = 12  # that are named below a histogram
+_MAX_EDGES = 12  # that are named below a histogram
 
 
 def plot(table: ReleaseTable, ax: Any = None) -> Any:
@@ -73,8 +73,8 @@ def _histogram(table: ReleaseTable, ax: Any) -> Any:
     heights = [float(answer) for answer in answers]
     sure = [answer.interval() for answer in answers if not answer.flag] or [a.interval() for a in answers]
     finite = [end for pair in sure for end in pair if math.isfinite(end)] + [*heights, 0.0]
-    reach = (max(finite) - min(finite) or 1.0) * _ARROW
-    first, last = min(finite) - reach, max(finite) + reach
+    tail_factor = (max(finite) - min(finite) or 1.0) * _ARROW
+    first, last = min(finite) - tail_factor, max(finite) + tail_factor
     for place, (answer, height) in enumerate(zip(answers, heights, strict=True)):
         colour = style.GREY if answer.flag else style.BLUE
         low, high = answer.interval()
@@ -84,7 +84,7 @@ def _histogram(table: ReleaseTable, ax: Any) -> Any:
         panel.plot([place + 0.5] * 2, [least, most], color="black", linewidth=1.2, gid=f"interval-{place}")
         for end, at, marker in ((low, least, "v"), (high, most, "^")):
             panel.plot([place + 0.5], [at], color="black", marker="_" if end == at else marker, markersize=5)
-    step = -(-len(bins) // _MOST_EDGES)
+    step = -(-len(bins) // _MAX_EDGES)
     between = isinstance(bins[0], Bin)
     marks = [*(one.low for one in bins), bins[-1].high] if between else bins
     named = [f"{float(mark):.6g}" for mark in marks]
@@ -106,7 +106,7 @@ def _axes(questions: int, rows: int, ax: Any) -> list[Any]:
 
 
 def _panel(panel: Any, answers: list[Release]) -> None:
-    """Draw one column: grey where an answer is mostly noise or the table too poor, arrows for open ends.
+    """Draw one column: grey where an answer has a flag, arrows for open ends.
 
     Grey intervals are cut, with an arrow, where they would leave no room for the others.
     """
@@ -114,8 +114,8 @@ def _panel(panel: Any, answers: list[Release]) -> None:
     sure = [place for place, answer in enumerate(answers) if not answer.flag] or range(len(answers))
     finite = [end for place in sure for end in ends[place] if math.isfinite(end)]
     finite += [float(answer) for answer in answers]
-    reach = (max(finite) - min(finite) or 1.0) * _ARROW
-    first, last = min(finite) - reach, max(finite) + reach
+    tail_factor = (max(finite) - min(finite) or 1.0) * _ARROW
+    first, last = min(finite) - tail_factor, max(finite) + tail_factor
     for place, (answer, (low, high)) in enumerate(zip(answers, ends, strict=True)):
         colour = style.GREY if answer.flag else style.BLUE
         least, most = max(low, first), min(high, last)

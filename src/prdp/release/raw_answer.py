@@ -86,7 +86,7 @@ class Answer:
 
     Attributes:
         steps: The number, in steps of the lattice.
-        step: What a step is worth, in grains of the summary's values.
+        step: What a step is worth, in rounding steps of the summary's values.
         noises: The independent noises in it, in steps; of each, its scale is said.
         choices: What the mechanism chose on the way, in words; all of it private already.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
@@ -153,20 +153,20 @@ class AnswerColumn(LazySequence[Answer]):
     Attributes:
         steps: The numbers.
         which: For each group, which of the answers in ``said`` has all that is said of its number.
-        said: Answers, the number left out.
+        template: Answers, the number left out.
     """
 
     steps: Any
     which: Any
-    said: tuple[Answer, ...]
+    templates: tuple[Answer, ...]
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def item(self, place: int) -> Answer:
         """Make one group's answer."""
-        said: Answer = self.said[self.which[place]]
-        return replace(said, steps=int(self.steps[place]))
+        template: Answer = self.templates[self.which[place]]
+        return replace(template, steps=int(self.steps[place]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

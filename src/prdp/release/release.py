@@ -10,9 +10,9 @@ from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.noise.concave import ConcaveNoise
 from prdp.release import formatting
-from prdp.release.clipped import ClippedEnd, ClippedTerms, Said
+from prdp.release.clipped import Choices, ClippedEnd, ClippedTerms
 from prdp.release.derived import PARTS, combined_interval
-from prdp.release.error_bounds import Pull, Strays, strays
+from prdp.release.error_bounds import ErrorBounds, Pull, error_bounds
 from prdp.release.interval import ENDLESS, Around, Ends, Horizon, as_number, spans_limits
 from prdp.release.number import NumberLike, plain_fraction
 from prdp.release.raw_answer import Caveat
@@ -65,7 +65,7 @@ class Release(NumberLike):
     share: Fraction
     method: str
     bias: Caveat | None = None
-    decisions: Said = ()
+    decisions: Choices = ()
     simulated: bool = False
     ends: tuple[Fraction, Fraction] | None = None
     parts: tuple[Release, ...] = ()
@@ -100,7 +100,7 @@ class Release(NumberLike):
         return "" if not self.bias else str(self.bias.in_general)
 
     @property
-    def choices(self) -> Said:
+    def choices(self) -> Choices:
         """What the mechanism chose on the way, in words, and which records counted for less by it."""
         if self.clip_threshold is None or self.clipped is None or self.clipped.center is not None:
             return self.decisions  # of squares, `beyond` says which records: the choices name the point
@@ -120,15 +120,15 @@ class Release(NumberLike):
         return () if self.clipped is None or threshold is None else self.clipped.ends_at(threshold)
 
     @property
-    def beyond(self) -> str:
+    def excluded_records(self) -> str:
         """The records of which the interval that is shown leaves aside what they would add, in user's terms.
 
         Empty where there are none, or where it cannot be said so.
         """
-        ends = self.clipping.excludes(formatting.REACH) if self.clipping is not None else None
+        ends = self.clipping.excludes(formatting.TAIL_FACTOR) if self.clipping is not None else None
         if ends is None or self.clipped is None:
             return ""
-        return self.clipped.any_beyond(*(end * self.step for end in ends))
+        return self.clipped.records_beyond(*(end * self.step for end in ends))
 
     @property
     def value(self) -> int | float:
@@ -143,16 +143,18 @@ class Release(NumberLike):
         return int(exact) if self.step.denominator == 1 else float(exact)
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
+        self, level: float | Fraction | str = 0.95, *, tail_factor: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return the ends between which the true answer lies with this probability.
 
         Where records were clipped it covers the noise, the choice of the clipping point and the pull of
-        clipping, leaving aside what records would add that count for more than ``reach`` times what they were
-        allowed to (see ``condition``); no private interval can do without that (proofs/clip.md). An end is
+        clipping, leaving aside what records would add that count for more than ``tail_factor`` times what
+        they were
+        allowed to (see ``excludes``); no private interval can do without that (proofs/clip.md). An end is
         infinite where the table is so poor in budget that nearly all of it may have been clipped.
-        Without a ``reach`` it is 8, and an end that lies further away than twice the answer is infinite too.
-        ``reach=1`` is the interval of the noise alone.
+        Without a ``tail_factor`` it is 8, and an end that lies further away than twice the answer is
+        infinite too.
+        ``tail_factor=1`` is the interval of the noise alone.
 
         What other mechanisms drop or clip is outside of what it covers: see ``caveat``. A value that the
         framework chose from a range has no interval: nothing bounds how often such a range holds the truth,
@@ -167,12 +169,16 @@ class Release(NumberLike):
         prdp.errors.InvalidRequest: interval(95) is not a probability: ...
         """
         chance = chance_of(level)
-        low, high = self.shown_between(chance) if reach is None else self.between(chance, reach_of(reach))
+        low, high = (
+            self.shown_between(chance)
+            if tail_factor is None
+            else self.between(chance, tail_factor_of(tail_factor))
+        )
         return as_number(low), as_number(high)
 
     def shown_between(self, chance: Fraction) -> Ends:
         """Return the ends that are shown: one that lies further away than twice the answer is not."""
-        return self.horizon.shown(self.exact, self.between(chance, formatting.REACH))
+        return self.horizon.shown(self.exact, self.between(chance, formatting.TAIL_FACTOR))
 
     @property
     def horizon(self) -> Horizon:
@@ -181,7 +187,11 @@ class Release(NumberLike):
         A sum of both signs may be near zero whatever its values are, so that its size is no measure.
         """
         limits = self.ends if self.parts and self.ends is not None else (-ENDLESS, ENDLESS)
-        sides = [pull.pulled(formatting.REACH) for pull in self._pulls if pull.excludes(formatting.REACH)]
+        sides = [
+            pull.pulled(formatting.TAIL_FACTOR)
+            for pull in self._pulls
+            if pull.excludes(formatting.TAIL_FACTOR)
+        ]
         if self.chosen is not None or not sides or any(below and above for below, above in sides):
             return Horizon(limits, below=False, above=False)
         below, above = (True, True) if self.parts else sides[0]
@@ -196,17 +206,17 @@ class Release(NumberLike):
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because they lie too far away; None for those that are."""
-        ends = self.between(formatting.LEVEL, formatting.REACH)
+        ends = self.between(formatting.LEVEL, formatting.TAIL_FACTOR)
         pairs = zip(ends, self.horizon.shown(self.exact, ends), strict=True)
         low, high = (as_number(end) if end != kept else None for end, kept in pairs)
         return low, high
 
-    def between(self, chance: Fraction, reach: Fraction = Fraction(1)) -> Ends:
+    def between(self, chance: Fraction, tail_factor: Fraction = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         chance = 1 - (1 - chance) / self.among  # any of so many may be selected (proofs/computed.md)
         if self.parts and self.ends is not None:
             each = 1 - (1 - chance) / len(self.parts)  # all parts at once
-            ends = [part.between(each, reach) for part in self.parts]
+            ends = [part.between(each, tail_factor) for part in self.parts]
             return combined_interval(self.rule, ends, self.ends, self.center)
         if self.chosen is not None:
             low, high = self.chosen.between(1 - chance)
@@ -216,15 +226,15 @@ class Release(NumberLike):
             )
         if self.ends is not None:
             return -ENDLESS, ENDLESS  # a range that was chosen has no level, so there is no interval
-        return self.around(1 - chance, reach).ends(self.steps)
+        return self.around(1 - chance, tail_factor).ends(self.steps)
 
-    def around(self, failure: Fraction, reach: Fraction) -> Around:
+    def around(self, failure: Fraction, tail_factor: Fraction) -> Around:
         """Return where the ends lie around an answer that noise was added to, whatever its number is."""
         if self.shape is not None:
             far = Fraction(self.shape.spread(1 - failure))
-            return Around(Strays(far, far), self.step)
-        found = strays(self.noise_scales, self.noise, self.clipping, failure, reach)
-        known = self.clipping is not None and reach > 1 and not self.even
+            return Around(ErrorBounds(far, far), self.step)
+        found = error_bounds(self.noise_scales, self.noise, self.clipping, failure, tail_factor)
+        known = self.clipping is not None and tail_factor > 1 and not self.even
         return Around(found, self.step, self.clipping.sign if self.clipping and known else 0)
 
     @property
@@ -242,8 +252,8 @@ class Release(NumberLike):
         """
         if self.ends is not None and not self.parts:
             return formatting.RANGE
-        told = (part for part in self.parts or (self,) if part.chosen is None)
-        noise_alone = any(part.bias and part.clipping is None for part in told)
+        noisy_parts = (part for part in self.parts or (self,) if part.chosen is None)
+        noise_alone = any(part.bias and part.clipping is None for part in noisy_parts)
         return formatting.NOISE_ALONE if noise_alone else "95 %"
 
     @property
@@ -251,21 +261,23 @@ class Release(NumberLike):
         """What is wrong with the answer: one of ``shown.FLAGS``; empty where nothing is.
 
         >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive").flag
-        'mostly noise'
+        'low precision'
         """
-        if self.too_poor:
-            return formatting.TOO_POOR
+        if self.insufficient_budget:
+            return formatting.INSUFFICIENT_BUDGET
         if self.chosen is not None:
             return (
-                formatting.MOSTLY_NOISE if self.chosen.between(1 - formatting.LEVEL) == (None, None) else ""
+                formatting.LOW_PRECISION if self.chosen.between(1 - formatting.LEVEL) == (None, None) else ""
             )
         if self.ends is not None and not self.parts:
             return ""
         low, high = self.between(formatting.LEVEL)
         if high - low >= 2 * abs(self.exact) or self.perhaps_of_nothing:
-            return formatting.MOSTLY_NOISE
+            return formatting.LOW_PRECISION
         limits = self.ends if self.parts else None
-        wide = limits is not None and spans_limits(self.between(formatting.LEVEL, formatting.REACH), limits)
+        wide = limits is not None and spans_limits(
+            self.between(formatting.LEVEL, formatting.TAIL_FACTOR), limits
+        )
         return formatting.UNRELIABLE if wide else ""
 
     @property
@@ -277,49 +289,53 @@ class Release(NumberLike):
         return self.parts[1].between(1 - failure)[0] < 1
 
     @property
-    def too_poor(self) -> bool:
+    def insufficient_budget(self) -> bool:
         """Whether it cannot be told how much was clipped, of the answer or of a part of it."""
-        return any(pull.too_poor for pull in self._pulls)
+        return any(pull.insufficient_budget for pull in self._pulls)
 
     @property
-    def condition(self) -> str:
+    def excludes(self) -> str:
         """What the interval leaves aside and holds at once with, in words; empty where that is nothing."""
         of_nothing = formatting.OF_NOTHING if self.perhaps_of_nothing else ""
-        return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.aside_in_words)))
+        return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.excluded_text)))
 
     @property
-    def aside_in_words(self) -> str:
+    def excluded_text(self) -> str:
         """What the interval leaves aside, in words; empty where that is nothing."""
         if self.chosen is not None:
             return self.chosen.meaning
-        if self.parts and self.between(formatting.LEVEL, formatting.REACH) == self.ends:
+        if self.parts and self.between(formatting.LEVEL, formatting.TAIL_FACTOR) == self.ends:
             return ""  # all that the bounds allow: it is told that nothing is
-        return formatting.condition(self)
+        return formatting.excludes(self)
 
     @property
-    def aside(self) -> str:
+    def excluded_clause(self) -> str:
         """What the interval leaves aside, as a clause; in the user's terms where that can be said."""
-        if self.beyond:
-            return f"{self.beyond} would add"
+        if self.excluded_records:
+            return f"{self.excluded_records} would add"
         names = [name for name, _ in PARTS.get(self.rule, ())]
-        known = [(part.aside_of_part, name) for part, name in zip(self.parts, names, strict=True)]
+        known = [(part.exclusion_of_part, name) for part, name in zip(self.parts, names, strict=True)]
         parts = [(beyond, name) for beyond, name in known if beyond]
         if parts:
             (first, name), *others = parts
             more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
             return f"{first} would add to the {name}{more}"
-        return formatting.FAR_BEYOND if any(pull.excludes(formatting.REACH) for pull in self._pulls) else ""
+        return (
+            formatting.FAR_EXCLUDED
+            if any(pull.excludes(formatting.TAIL_FACTOR) for pull in self._pulls)
+            else ""
+        )
 
     @property
-    def told_aside(self) -> str:
+    def stated_exclusion(self) -> str:
         """The same where its condition says it; of means, one of which may stand for many, whatever it is."""
-        return self.aside if self.aside_in_words or self.rule == "mean" else ""
+        return self.excluded_clause if self.excluded_text or self.rule == "mean" else ""
 
     @property
-    def aside_of_part(self) -> str:
+    def exclusion_of_part(self) -> str:
         """Of which records the interval leaves aside what they add to an answer that this is a part of."""
-        return self.beyond or (
-            formatting.ANY_BEYOND if any(p.excludes(formatting.REACH) for p in self._pulls) else ""
+        return self.excluded_records or (
+            formatting.ANY_EXCLUDED if any(p.excludes(formatting.TAIL_FACTOR) for p in self._pulls) else ""
         )
 
     def selected(self, among: int) -> Release:
@@ -367,10 +383,10 @@ class MovedRelease(NumberLike):
         return self.release.whole and self.times.denominator == 1 == self.plus.denominator
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
+        self, level: float | Fraction | str = 0.95, *, tail_factor: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return the release's interval, moved along."""
-        ends = [self._moved(end) for end in self.release.interval(level, reach=reach)]
+        ends = [self._moved(end) for end in self.release.interval(level, tail_factor=tail_factor)]
         return min(ends), max(ends)
 
     def _moved(self, end: float) -> float:
@@ -440,10 +456,10 @@ class MovedRelease(NumberLike):
         return self.release.flag
 
     @property
-    def condition(self) -> str:
+    def excludes(self) -> str:
         """What the interval leaves aside."""
-        moved = "; ".join(filter(None, (formatting.simultaneous(self.among), formatting.condition(self))))
-        return moved if formatting.condition(self) else self.release.condition
+        moved = "; ".join(filter(None, (formatting.simultaneous(self.among), formatting.excludes(self))))
+        return moved if formatting.excludes(self) else self.release.excludes
 
     @property
     def among(self) -> int:
@@ -451,9 +467,9 @@ class MovedRelease(NumberLike):
         return self.release.among
 
     @property
-    def aside(self) -> str:
+    def excluded_clause(self) -> str:
         """What the interval leaves aside, as a clause."""
-        return self.release.aside
+        return self.release.excluded_clause
 
     @property
     def left_out(self) -> str:
@@ -481,12 +497,12 @@ def chance_of(level: float | Fraction | str) -> Fraction:
     return chance
 
 
-def reach_of(reach: float | Fraction | str) -> Fraction:
+def tail_factor_of(tail_factor: float | Fraction | str) -> Fraction:
     """Return how far beyond its cap a clipped record may count, or refuse what says nothing of it."""
-    most = _read(reach)
+    most = _read(tail_factor)
     if most is None or most < 1:
         raise InvalidRequest(
-            f"interval(reach={_quoted(reach)}) says how many times its cap a record may count for: "
+            f"interval(reach={_quoted(tail_factor)}) says how many times its cap a record may count for: "
             "give 1 or more, up to 1e400."
         )
     return most

@@ -34,7 +34,7 @@ class Named(LazySequence[str]):
 
     Attributes:
         about: What is the same for all groups.
-        by: What the groups are told apart by.
+        by: What the groups are distinguished by.
         keys: The groups' keys.
     """
 
@@ -58,14 +58,14 @@ class ReleaseColumn(LazySequence[Release]):
     """The releases of one question, one a group; what is said of many is held once.
 
     Attributes:
-        said: Releases without their numbers, parts, and what their questions are about.
+        template: Releases without their numbers, parts, and what their questions are about.
         which: For each group, which of them has what is said of its answer.
         steps: The numbers.
         abouts: What each question is about.
         parts: The columns of the parts that answers were computed from; none where they were drawn.
     """
 
-    said: tuple[Release, ...]
+    templates: tuple[Release, ...]
     which: Integers
     steps: Integers
     abouts: Sequence[str]
@@ -76,18 +76,18 @@ class ReleaseColumn(LazySequence[Release]):
         cls, label: Label, answers: AnswerColumn, abouts: Sequence[str], *, simulated: bool
     ) -> ReleaseColumn:
         """Return the releases of drawn answers."""
-        said = tuple(label.on(answer, "", simulated=simulated) for answer in answers.said)
-        return cls(said, answers.which, answers.steps, abouts)
+        template = tuple(label.on(answer, "", simulated=simulated) for answer in answers.templates)
+        return cls(template, answers.which, answers.steps, abouts)
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def item(self, place: int) -> Release:
         """Make one group's release."""
-        said: Release = self.said[self.which[place]]
+        template: Release = self.templates[self.which[place]]
         parts = tuple(part[place] for part in self.parts)
-        question = said.question + self.abouts[place]
-        return replace(said, question=question, steps=int(self.steps[place]), parts=parts)
+        question = template.question + self.abouts[place]
+        return replace(template, question=question, steps=int(self.steps[place]), parts=parts)
 
     def examples(self) -> list[Release]:
         """Return one release for all that is said of any, in the order of the groups."""
@@ -114,26 +114,28 @@ class ReleaseColumn(LazySequence[Release]):
 
     def exact(self) -> list[Fraction]:
         """Return the answers as fractions."""
-        steps = [one.step for one in self.said]
+        steps = [one.step for one in self.templates]
         return [number * steps[which] for number, which in self.numbers()]
 
     @property
-    def told(self) -> bool:
+    def is_columnar(self) -> bool:
         """Whether intervals follow from the numbers and from what is said of many."""
-        drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.said)
-        return drawn or (bool(self.parts) and all(part.told for part in self.parts))
+        drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.templates)
+        return drawn or (bool(self.parts) and all(part.is_columnar for part in self.parts))
 
-    def between(self, chance: Fraction, reach: Fraction) -> list[Ends]:
+    def between(self, chance: Fraction, tail_factor: Fraction) -> list[Ends]:
         """Return what ``Release.between`` says of each release."""
         if self.parts:
             each = 1 - (1 - chance) / len(self.parts)
-            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS), one.center) for one in self.said]
-            ends = zip(self.which.tolist(), *(part.between(each, reach) for part in self.parts), strict=True)
+            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS), one.center) for one in self.templates]
+            ends = zip(
+                self.which.tolist(), *(part.between(each, tail_factor) for part in self.parts), strict=True
+            )
             return [
                 combined_interval(rule, parts, limits, center)
                 for (rule, limits, center), parts in ((rules[which], parts) for which, *parts in ends)
             ]
-        around = self.around(1 - chance, reach)
+        around = self.around(1 - chance, tail_factor)
         units = [one.unit for one in around]
         return [
             (
@@ -145,14 +147,14 @@ class ReleaseColumn(LazySequence[Release]):
 
     def whole_ends(self, around: Sequence[Around]) -> Iterator[tuple[int, int, int | None, int | None]]:
         """Yield of each drawn answer which of ``said`` is its, and it and its ends in parts of a step."""
-        wholes = [(one.in_parts, one.strays.parts) for one in around]
+        wholes = [(one.in_parts, one.error_bounds.parts) for one in around]
         for number, which in self.numbers():
             ends, parts = wholes[which]
             yield which, number * parts, *ends(number)
 
-    def around(self, failure: Fraction, reach: Fraction) -> list[Around]:
+    def around(self, failure: Fraction, tail_factor: Fraction) -> list[Around]:
         """Return, for all that is said of drawn answers, where the ends lie around them."""
-        return [one.around(failure, reach) for one in self.said]
+        return [one.around(failure, tail_factor) for one in self.templates]
 
     def shown(self, ends: Sequence[Ends]) -> list[Ends]:
         """Return which of the ends are shown, as ``Release.interval`` does."""
@@ -194,21 +196,21 @@ def examples(column: Sequence[Release]) -> Sequence[Release]:
 def values_of(column: Sequence[Release]) -> list[float]:
     """Return the answers as floats."""
     if isinstance(column, ReleaseColumn):
-        steps = [(one.step.numerator, one.step.denominator) for one in column.said]
+        steps = [(one.step.numerator, one.step.denominator) for one in column.templates]
         return [number * steps[which][0] / steps[which][1] for number, which in column.numbers()]
     return [float(release.value) for release in column]
 
 
 def intervals_of(column: Sequence[Release], level: float | Fraction | str) -> list[tuple[float, float]]:
     """Return the intervals of the answers, as ``Release.interval`` does."""
-    if not (isinstance(column, ReleaseColumn) and column.told):
+    if not (isinstance(column, ReleaseColumn) and column.is_columnar):
         return [(float(low), float(high)) for low, high in (release.interval(level) for release in column)]
     if column.parts:
-        ends = column.shown(column.between(chance_of(level), formatting.REACH))
+        ends = column.shown(column.between(chance_of(level), formatting.TAIL_FACTOR))
         return [(as_float(low), as_float(high)) for low, high in ends]
-    around = column.around(1 - chance_of(level), formatting.REACH)
+    around = column.around(1 - chance_of(level), formatting.TAIL_FACTOR)
     units = [one.unit for one in around]
-    horizons = [one.horizon for one in column.said]
+    horizons = [one.horizon for one in column.templates]
     found = []
     for which, exact, low, high in column.whole_ends(around):
         down, up = horizons[which].beyond(exact, low, high)
@@ -232,18 +234,18 @@ def _as_float(number: int, unit: Fraction) -> float:
 
 def flags_of(column: Sequence[Release]) -> list[str]:
     """Return what is wrong with each answer, as ``Release.flag`` does."""
-    if not (isinstance(column, ReleaseColumn) and column.told):
+    if not (isinstance(column, ReleaseColumn) and column.is_columnar):
         return [release.flag for release in column]
-    poor, noise = column.of_each(lambda one: one.too_poor), _mostly_noise(column)
+    insufficient, noise = column.of_each(lambda one: one.insufficient_budget), _low_precision(column)
     return [
-        formatting.TOO_POOR
+        formatting.INSUFFICIENT_BUDGET
         if none
-        else formatting.MOSTLY_NOISE
+        else formatting.LOW_PRECISION
         if noisy
         else formatting.UNRELIABLE
         if wide
         else ""
-        for none, noisy, wide in zip(poor, noise, _unreliable(column), strict=True)
+        for none, noisy, wide in zip(insufficient, noise, _unreliable(column), strict=True)
     ]
 
 
@@ -251,26 +253,28 @@ def _unreliable(column: ReleaseColumn) -> list[bool]:
     """Say of each answer whether its interval spans nearly all that the public limits allow."""
     if not column.parts:
         return [False] * len(column)
-    limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.said]
-    ends = zip(column.which.tolist(), column.between(formatting.LEVEL, formatting.REACH), strict=True)
+    limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.templates]
+    ends = zip(column.which.tolist(), column.between(formatting.LEVEL, formatting.TAIL_FACTOR), strict=True)
     return [spans_limits(pair, limits[which]) for which, pair in ends]
 
 
 def any_left_away(column: Sequence[Release]) -> bool:
     """Say whether an end of any answer is not shown because it lies too far away."""
-    if isinstance(column, ReleaseColumn) and column.told:
+    if isinstance(column, ReleaseColumn) and column.is_columnar:
         if column.parts:
-            ends = column.between(formatting.LEVEL, formatting.REACH)
+            ends = column.between(formatting.LEVEL, formatting.TAIL_FACTOR)
             return column.shown(ends) != ends
-        horizons = [one.horizon for one in column.said]
-        ends_in_parts = column.whole_ends(column.around(1 - formatting.LEVEL, formatting.REACH))
+        horizons = [one.horizon for one in column.templates]
+        ends_in_parts = column.whole_ends(column.around(1 - formatting.LEVEL, formatting.TAIL_FACTOR))
         return any(any(horizons[which].beyond(exact, *ends)) for which, exact, *ends in ends_in_parts)
     return any(release.left_away != (None, None) for release in column)
 
 
-def _mostly_noise(column: ReleaseColumn) -> list[bool]:
+def _low_precision(column: ReleaseColumn) -> list[bool]:
     """Say of each answer whether the interval of its noise is as wide as twice the answer."""
-    found = [] if column.parts else [one.strays for one in column.around(1 - formatting.LEVEL, Fraction(1))]
+    found = (
+        [] if column.parts else [one.error_bounds for one in column.around(1 - formatting.LEVEL, Fraction(1))]
+    )
     if found and all(one.up is None and one.down is None for one in found):  # as wide whatever the answer is
         widths = [
             math.inf if one.below is None or one.above is None else (one.below + one.above) // 2

@@ -110,12 +110,12 @@ class Ranked:
         """Return the ends between which the quantile of the weighed records lies, but for a probability."""
         return self._between(failure, Fraction(0))
 
-    def of_all(self, failure: Fraction, reach: Fraction) -> Ends:
+    def of_all(self, failure: Fraction, tail_factor: Fraction) -> Ends:
         """Return the ends between which the quantile of the records lies when they all count alike.
 
-        It holds where no record would weigh more than ``reach`` times what it was allowed to.
+        It holds where no record would weigh more than ``tail_factor`` times what it was allowed to.
         """
-        lacking = Fraction(0) if self.clipping is None else self.clipping.pull(failure / 2, reach)
+        lacking = Fraction(0) if self.clipping is None else self.clipping.pull(failure / 2, tail_factor)
         return (None, None) if lacking is None else self._between(failure / 2, lacking)
 
     def _between(self, failure: Fraction, lacking: Fraction) -> Ends:
@@ -130,18 +130,18 @@ class Ranked:
         excess = []
         for edge, weight in enumerate(self.weights[:-1]):
             below += weight
-            excess.append((below - target, self._stray(edge + 1, failure / 2)))
-        for edge, (over, stray) in enumerate(excess):
-            if over + stray + (1 - self.quantile) * lacking >= 0:
+            excess.append((below - target, self._error_bound(edge + 1, failure / 2)))
+        for edge, (over, error_bound) in enumerate(excess):
+            if over + error_bound + (1 - self.quantile) * lacking >= 0:
                 break
             low = self.lows[edge]
-        for edge, (over, stray) in reversed(list(enumerate(excess))):
-            if over - stray - self.quantile * lacking <= 0:
+        for edge, (over, error_bound) in reversed(list(enumerate(excess))):
+            if over - error_bound - self.quantile * lacking <= 0:
                 break
             high = self.highs[edge]
         return low, high
 
-    def _stray(self, below: int, failure: Fraction) -> Fraction:
+    def _error_bound(self, below: int, failure: Fraction) -> Fraction:
         """Return how far noise moves what lies below an edge, less its target, at most."""
         above = len(self.weights) - below
         parts = ((below, 1 - self.quantile), (above, self.quantile))

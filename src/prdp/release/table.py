@@ -36,7 +36,7 @@ _LISTED = 20  # keys that a message names before it stops
 
 Key = tuple[KeyValue, ...]
 
-_Said = TypeVar("_Said", bound=Hashable)
+_Fact = TypeVar("_Fact", bound=Hashable)
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,7 @@ class ReleaseTable:
     Attributes:
         question: What was asked, in words.
         share: The part of every record's budget that all of it used together.
-        by: What the groups are told apart by; empty for one group of all records.
+        by: What the groups are distinguished by; empty for one group of all records.
         asked: The questions, one a column.
         keys: The groups' keys, one a row.
         releases: The answers, a row for each key and a column for each question.
@@ -72,7 +72,7 @@ class ReleaseTable:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a stand-in's: such answers protect nobody."""
+        """Whether the records were a synthetic table's: such answers protect nobody."""
         return any(release.simulated for column in self._examples for release in column)
 
     @cached_property
@@ -110,7 +110,7 @@ class ReleaseTable:
         return words | {key: place for place, key in rows}
 
     def sort(self, by: str | None = None, *, descending: bool = True) -> ReleaseTable:
-        """Return the same rows, sorted by a question's answers, or by what the groups are told apart by.
+        """Return the same rows, sorted by a question's answers, or by what the groups are distinguished by.
 
         The row that comes first by its answer is selected by it, so that intervals are then simultaneous over
         all rows: see ``top``.
@@ -181,35 +181,41 @@ class ReleaseTable:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What may have moved the answers beside noise, by method."""
-        found = self._said(lambda release: (release.method, release.caveat))
+        found = self._by_columns(lambda release: (release.method, release.caveat))
         if len(found) > len(self.asked):
-            found = self._said(lambda release: (release.method, release.general_caveat))
+            found = self._by_columns(lambda release: (release.method, release.general_caveat))
         return tuple(f"{method}{columns}: {caveat}" for (method, caveat), columns in found.items() if caveat)
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """Whom answers are not about, and what intervals leave aside; where rows differ, without values."""
-        without = self._said(lambda release: release.left_out)
-        left_out = [f"{said}{columns}" for said, columns in without.items() if said]
-        told = self._said(lambda release: release.chosen.meaning if release.chosen else "")
-        aside = {said: columns for said, columns in self._said(lambda one: one.told_aside).items() if said}
-        if len(aside) > len(self.asked):
-            aside = {formatting.BY_ROW: self._said(lambda release: bool(release.told_aside))[True]}
-        told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
-        aside_of = [f"an interval{columns} {said}" for said, columns in told.items() if said]
+        without = self._by_columns(lambda release: release.left_out)
+        left_out = [f"{text}{columns}" for text, columns in without.items() if text]
+        notes = self._by_columns(lambda release: release.chosen.meaning if release.chosen else "")
+        excluded = {
+            text: columns
+            for text, columns in self._by_columns(lambda one: one.stated_exclusion).items()
+            if text
+        }
+        if len(excluded) > len(self.asked):
+            excluded = {
+                formatting.BY_ROW: self._by_columns(lambda release: bool(release.stated_exclusion))[True]
+            }
+        notes |= {f"leaves aside what {text}": columns for text, columns in excluded.items()}
+        interval_notes = [f"an interval{columns} {text}" for text, columns in notes.items() if text]
         at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
-        return (*at_once, *left_out, *aside_of)
+        return (*at_once, *left_out, *interval_notes)
 
-    def _said(self, what: Callable[[Release], _Said]) -> dict[_Said, str]:
+    def _by_columns(self, what: Callable[[Release], _Fact]) -> dict[_Fact, str]:
         """Return what is said of answers, each with its columns unless these are all."""
-        found: dict[_Said, dict[str, None]] = {}
+        found: dict[_Fact, dict[str, None]] = {}
         names = self.names[len(self.by) :]
         for name, column in zip(names, self._examples, strict=True):
             for release in column:
                 found.setdefault(what(release), {})[name] = None
         return {
-            said: "" if len(columns) == len(names) else f" ({', '.join(columns)})"
-            for said, columns in found.items()
+            text: "" if len(columns) == len(names) else f" ({', '.join(columns)})"
+            for text, columns in found.items()
         }
 
     def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
@@ -219,7 +225,8 @@ class ReleaseTable:
 
         ``count_low`` and ``count_high`` are the ends of the interval that is printed; ``median_balance_from``
         and ``..._to`` those of the range that was chosen. ``count_flag`` says what is wrong with
-        an answer (``"mostly noise"``, ``"unreliable"``, ``"too poor"``), and is empty where nothing is.
+        an answer (``"low precision"``, ``"unreliable"``, ``"insufficient budget"``), and is empty where
+        nothing is.
 
         >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
         >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
@@ -375,7 +382,7 @@ class ReleaseTable:
     def _notes(self) -> list[str]:
         """Return what is said once for all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
-        kinds = self._said(lambda release: release.kind)
+        kinds = self._by_columns(lambda release: release.kind)
         notes += [f"ends{columns}: {formatting.KINDS[kind]}" for kind, columns in kinds.items()]
         columns = [column_of(self.releases, place) for place in range(len(self.asked))]
         found = {flag for column in columns for flag in flags_of(column)}
@@ -385,8 +392,8 @@ class ReleaseTable:
 
     def _clipped(self) -> list[str]:
         """Return which records counted for less, where that is the same for all rows."""
-        said = {dict(one.choices).get(formatting.CLIPPED) for column in self._examples for one in column}
-        return [text for text in said if text] if len(said) == 1 else []
+        text = {dict(one.choices).get(formatting.CLIPPED) for column in self._examples for one in column}
+        return [text for text in text if text] if len(text) == 1 else []
 
 
 Released = Release | ReleaseTable | CustomRelease

@@ -32,8 +32,8 @@ class Answerable(Protocol):
         """Whom it is charged to, as a ledger keeps it; None for everybody."""
 
     @property
-    def edition(self) -> str:
-        """Which edition of the data it asks; empty where there is one only."""
+    def snapshot(self) -> str:
+        """Which snapshot of the data it asks; empty where there is one only."""
 
     @property
     def on_interrupt(self) -> str:
@@ -43,35 +43,35 @@ class Answerable(Protocol):
         """Return the answer that it has had, if it can be found again."""
 
     def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
-        """Read the records and draw independent answers, marked if they are a stand-in's."""
+        """Read the records and draw independent answers, marked if they are a synthetic table's."""
 
     def raise_what_was_held_back(self) -> None:
         """Raise the interrupt that had to wait until the answer was recorded."""
 
 
-def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, fresh: bool = False) -> Released:
+def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, redraw: bool = False) -> Released:
     """Answer a plan once, or return the answer that it had before.
 
     Args:
         ledger: Where it is charged and recorded.
         plan: What will be done.
         reader: Reads the records.
-        fresh: Whether to pay for a new answer although there is one.
+        redraw: Whether to pay for a new answer although there is one.
     """
-    if isinstance(ledger, NoAccount) and not reader.stand_in:
+    if isinstance(ledger, NoAccount) and not reader.synthetic:
         raise LedgerError("real records need an account: nothing is answered without a ledger.")
-    standing = None if fresh else plan.standing(ledger)
+    standing = None if redraw else plan.standing(ledger)
     if standing is not None:
         return standing
     reader.ensure_there(plan.reads.values() if isinstance(plan, Plan) else ())
     try:
-        hint = plan.hint(ledger) if isinstance(plan, Plan) else None
-        notes = Notes(plan.region, plan.edition or None, hint)
-        charge = ledger.charge(plan.text, plan.share, fresh=fresh, notes=notes)
+        warm_start = plan.warm_start(ledger) if isinstance(plan, Plan) else None
+        notes = Notes(plan.region, plan.snapshot or None, warm_start)
+        charge = ledger.charge(plan.text, plan.share, redraw=redraw, notes=notes)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
             return charge
         # a charge that is taken up keeps the hint that it was made with, and so the law of its answer
-        begun = plan.hinted(charge.notes.hint) if isinstance(plan, Plan) else plan
+        begun = plan.warm_started(charge.notes.warm_start) if isinstance(plan, Plan) else plan
         drawn = threading.Event()
 
         def draw_and_record() -> Released:

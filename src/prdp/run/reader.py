@@ -17,12 +17,12 @@ class Reader:
 
     Attributes:
         source: Who reads the records: an engine, or what an entry point has in its place.
-        stand_in: Whether the records are public or made up; all releases are marked then.
+        synthetic: Whether the records are public or made up; all releases are marked then.
         kept: What was found so far; it shows nothing of itself.
     """
 
     source: Any
-    stand_in: bool
+    synthetic: bool
     kept: dict[Read, Any] = field(default_factory=dict, repr=False)
 
     def ensure_there(self, reads: Iterable[Read] = ()) -> None:
@@ -46,9 +46,9 @@ class Reader:
 
         >>> import numpy
         >>> import prdp
-        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), synthetic=True)
         >>> wanted = people.plan(prdp.count(), share="1/4").queries[0].read
-        >>> reader = Reader(people._engine, stand_in=True)
+        >>> reader = Reader(people._engine, synthetic=True)
         >>> reader.read(wanted) is reader.read(wanted)
         True
         """

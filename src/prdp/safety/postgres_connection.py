@@ -100,7 +100,7 @@ def why_not_done(state: str | None) -> str:
     return _STATES.get(state) or _CLASSES.get(state[:2]) or f"the server said {state}"
 
 
-def why_not_connected(told: str) -> str:
+def why_not_connected(message: str) -> str:
     """Return why no connection was made; servers that speak other languages are not understood.
 
     >>> why_not_connected('FATAL:  password authentication failed for user "ana"')
@@ -108,4 +108,6 @@ def why_not_connected(told: str) -> str:
     >>> why_not_connected("connexion refusée")
     'no connection could be made'
     """
-    return next((words for mark, words in _CONNECTING.items() if mark in told), "no connection could be made")
+    return next(
+        (words for mark, words in _CONNECTING.items() if mark in message), "no connection could be made"
+    )

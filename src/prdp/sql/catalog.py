@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.declare.keys import is_missing, plain_value, refuse_queries, table_columns
 from prdp.declare.references import Tree
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import value_of
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.sql.queryable import Door
+from prdp.sql.queryable import Queryable
 
 Place = tuple[str, str]
 """A table and a column of it."""
 
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Catalog:
         tables: For each table its columns, and what each is called in questions.
         private: The table whose records are protected.
         tree: How other tables belong to it; None where there is one table only.
-        owners: Who is protected with all their rows; None where a row is a record.
+        unit: Who is protected with all their rows; None where a row is a record.
         values: Lists the values of a public table's column, of which it is given both names.
         over: Returns the join of the private table with others.
     """
@@ -37,9 +37,9 @@ class Catalog:
     tables: Mapping[str, Mapping[str, str]]
     private: str
     tree: Tree | None = None
-    owners: Owners | None = None
+    unit: PrivacyUnit | None = None
     values: Callable[[str, str], Sequence[object]] | None = field(default=None, compare=False)
-    over: Callable[..., Door] | None = field(default=None, compare=False)
+    over: Callable[..., Queryable] | None = field(default=None, compare=False)
 
     def known(self, name: str) -> str | None:
         """Return a table's name as it was declared; ``self`` is the one that is asked, where there is one."""
@@ -83,7 +83,9 @@ def read_public(tables: Mapping[str, object] | None, taken: Iterable[str]) -> di
     dict_keys(['jobs'])
     """
     if tables is not None and not isinstance(tables, Mapping):
-        raise InvalidRequest(f"tables={told(tables)} is no dict by name. Write tables={{'jobs': frame}}.")
+        raise InvalidRequest(
+            f"tables={short_repr(tables)} is no dict by name. Write tables={{'jobs': frame}}."
+        )
     lower = {name.lower() for name in taken}
     found: dict[str, PublicTable] = {}
     for name, given in (tables or {}).items():
@@ -94,14 +96,14 @@ def read_public(tables: Mapping[str, object] | None, taken: Iterable[str]) -> di
         if not columns:
             raise InvalidRequest(
                 f"tables={{{name!r}: ...}} takes a public table in memory: a dict of lists, or a pandas, "
-                f"Polars or Arrow table, not {told(given)}."
+                f"Polars or Arrow table, not {short_repr(given)}."
             )
         plain = {str(column): tuple(map(_plain, values)) for column, values in columns.items()}
         lengths = {len(values) for values in plain.values()}
-        if len(lengths) != 1 or max(lengths) > _MOST_ROWS:
+        if len(lengths) != 1 or max(lengths) > _MAX_ROWS:
             raise InvalidRequest(
                 f"tables={{{name!r}: ...}} has columns of {sorted(lengths)} rows: they need the same number, "
-                f"of at most {_MOST_ROWS:,}."
+                f"of at most {_MAX_ROWS:,}."
             )
         found[name] = PublicTable(name, plain)
     return found

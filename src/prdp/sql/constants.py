@@ -14,7 +14,7 @@ _SPANS = {
     "day": timedelta(days=1), "week": timedelta(days=7),
 }  # fmt: skip
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_MOST = 10**6
+_MAX = 10**6
 
 MOMENTS: dict[str, Literal["DATE", "TIMESTAMP"]] = {
     "DATE": "DATE",
@@ -23,10 +23,10 @@ MOMENTS: dict[str, Literal["DATE", "TIMESTAMP"]] = {
 }
 """The types of sqlglot that are moments without a zone, and how the row language calls them."""
 
-_MOST_LEVELS = 100
-_MOST_DIGITS = 400
-_MOST_EXPONENT = 400
-_MOST_DIGITS_OF_A_PLACE = 18
+_MAX_LEVELS = 100
+_MAX_DIGITS = 400
+_MAX_EXPONENT = 400
+_MAX_DIGITS_OF_A_PLACE = 18
 
 
 def whole_in(node: Any) -> int | None:
@@ -34,10 +34,10 @@ def whole_in(node: Any) -> int | None:
     written = str(getattr(node, "this", ""))
     if type(node).__name__ != "Literal" or node.is_string or not written.isdigit():
         return None
-    return int(written) if len(written) <= _MOST_DIGITS_OF_A_PLACE else None
+    return int(written) if len(written) <= _MAX_DIGITS_OF_A_PLACE else None
 
 
-def number_in(node: Any, levels: int = _MOST_LEVELS) -> Fraction | None:
+def number_in(node: Any, levels: int = _MAX_LEVELS) -> Fraction | None:
     """Return the number that a constant expression says, exactly; None where it is no such."""
     kind = type(node).__name__
     if kind == "Literal":
@@ -58,12 +58,12 @@ def number_in(node: Any, levels: int = _MOST_LEVELS) -> Fraction | None:
 def _literal(written: str) -> Fraction | None:
     """Return a number as it is written; None where it has more digits than a double has."""
     exponent = written.partition("e")[2]
-    if len(written) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_EXPONENT:
+    if len(written) > _MAX_DIGITS or abs(int(exponent or 0)) > _MAX_EXPONENT:
         return None
     return Fraction(written)
 
 
-def moment_in(node: Any, levels: int = _MOST_LEVELS) -> datetime | None:
+def moment_in(node: Any, levels: int = _MAX_LEVELS) -> datetime | None:
     """Return the moment that a constant expression says, intervals added; None where it is no such."""
     kind = type(node).__name__
     if kind == "Paren" and levels:
@@ -80,7 +80,7 @@ def moved(moment: datetime, interval: Any, sign: int) -> datetime | None:
     """Return a moment moved by an interval; None where that is none of the calendar's."""
     unit = str(interval.args["unit"].name).lower().removesuffix("s") if interval.args.get("unit") else ""
     count = str(getattr(interval.this, "this", ""))
-    if not count.isdigit() or int(count) > _MOST or unit not in {*_SPANS, *_MONTHS}:
+    if not count.isdigit() or int(count) > _MAX or unit not in {*_SPANS, *_MONTHS}:
         return None
     try:
         if unit in _SPANS:

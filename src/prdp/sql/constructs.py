@@ -14,7 +14,7 @@ from prdp.sql.refused import REFUSED
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 from prdp.sql.select_list import SelectReader
 from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number
-from prdp.sql.subqueries import existing, per_owner, rows_of, rows_of_subquery, with_queries
+from prdp.sql.subqueries import existing, per_unit, rows_of, rows_of_subquery, with_queries
 
 _WIDTH = 120
 _BLANK = "\0"  # within code, which is not broken
@@ -44,7 +44,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this",),
         "`WHERE`",
         "SELECT COUNT(*) FROM accounts WHERE age >= 30",
-        "`.where(...)`; what is unknown is not true",
+        "`.filter(...)`; what is unknown is not true",
     ),
     Construct(
         "Group",
@@ -112,11 +112,11 @@ CLAUSES: tuple[Construct, ...] = (
     ),
     Construct(
         "Subquery",
-        per_owner,
+        per_unit,
         ("this", "alias"),
         "`SELECT customer, SUM(x) AS t ... GROUP BY customer`",
         "SELECT AVG(t) FROM (SELECT customer, SUM(spent) AS t FROM visits GROUP BY customer) AS s",
-        "by the column of `protect=`; `COUNT(*)`, `SUM`, `AVG` of it",
+        "by the column of `privacy_unit=`; `COUNT(*)`, `SUM`, `AVG` of it",
     ),
     Construct(
         "Join",

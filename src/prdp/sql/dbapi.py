@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, Self
 
-from prdp.declare.exact import Exact, exact_share, told
+from prdp.declare.exact import Exact, exact_share, short_repr
 from prdp.declare.keys import plain_value
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PrdpError, SqlError
 from prdp.expressions.evaluate import value_of
@@ -35,7 +35,7 @@ InternalError = EngineFailure
 IntegrityError = BudgetExhausted
 
 
-class SqlDoor(Protocol):
+class SqlQueryable(Protocol):
     """A table or a join that answers SQL."""
 
     def sql(
@@ -50,7 +50,7 @@ class SqlDoor(Protocol):
 
 
 def connect(
-    accounts: SqlDoor,
+    accounts: SqlQueryable,
     *,
     share: Exact,
     keys: Mapping[str, Any] | None = None,
@@ -63,9 +63,9 @@ def connect(
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", name="accounts")
     >>> cursor = prdp.connect(accounts, share=0.01).cursor()
-    >>> cursor.execute("SELECT 1 AS one").fetchall(), accounts.left
+    >>> cursor.execute("SELECT 1 AS one").fetchall(), accounts.remaining
     ([(1,)], Fraction(1, 1))
-    >>> cursor.execute("SELECT COUNT(*) FROM accounts WHERE age > ?", [40]).rowcount, accounts.left
+    >>> cursor.execute("SELECT COUNT(*) FROM accounts WHERE age > ?", [40]).rowcount, accounts.remaining
     (1, Fraction(99, 100))
 
     Args:
@@ -78,7 +78,7 @@ def connect(
     """
     if not hasattr(accounts, "sql"):
         raise InvalidRequest(
-            f"connect takes what prdp.open or prdp.open_join returned, not {told(accounts)}."
+            f"connect takes what prdp.open or prdp.open_join returned, not {short_repr(accounts)}."
         )
     return Connection(accounts, exact_share(share), keys, tables, intervals=intervals)
 
@@ -88,7 +88,7 @@ class Connection:
 
     def __init__(
         self,
-        accounts: SqlDoor,
+        accounts: SqlQueryable,
         share: Fraction,
         keys: Mapping[str, Any] | None,
         tables: Mapping[str, object] | None,
@@ -239,7 +239,7 @@ def with_values(text: str, parameters: Sequence[object] | None) -> str:
     places = [token for token in tokens_of(text) if token.written == "?"]
     if isinstance(parameters, str | bytes | Mapping) or len(places) != len(values):
         raise InvalidRequest(
-            f"the statement has {len(places)} question marks, and {told(parameters)} was given."
+            f"the statement has {len(places)} question marks, and {short_repr(parameters)} was given."
         )
     pieces, at = [], 0
     for token, value in zip(places, values, strict=True):
@@ -255,7 +255,7 @@ def _constant(value: object) -> str:
     try:
         return canonical(literal(value_of(plain)))
     except (TypeError, InvalidRequest):
-        raise InvalidRequest(f"{told(value)} is no number, text, date or truth value.") from None
+        raise InvalidRequest(f"{short_repr(value)} is no number, text, date or truth value.") from None
 
 
 def _set_share(text: object) -> Fraction | None:

@@ -14,7 +14,7 @@ from prdp.release import formatting
 from prdp.release.interval import ENDLESS, Ends
 from prdp.release.number import NumberLike
 from prdp.release.raw_answer import Caveat
-from prdp.release.release import Release, chance_of, reach_of
+from prdp.release.release import Release, chance_of, tail_factor_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,13 +59,13 @@ class ComputedAnswer(NumberLike):
         return int(self.exact) if self.whole and self.exact.denominator == 1 else float(self.exact)
 
     def interval(
-        self, level: float | Fraction | str = 0.95, *, reach: float | Fraction | str | None = None
+        self, level: float | Fraction | str = 0.95, *, tail_factor: float | Fraction | str | None = None
     ) -> tuple[float, float]:
         """Return ends between which the true answer lies with this probability, as a release does."""
         chance = chance_of(level)
-        if reach is None:
+        if tail_factor is None:
             return self._between(chance, lambda part, each: part.shown_between(each))
-        far = reach_of(reach)
+        far = tail_factor_of(tail_factor)
         return self._between(chance, lambda part, each: part.between(each, far))
 
     def _between(self, chance: Fraction, of: Callable[[Release, Fraction], Ends]) -> tuple[float, float]:
@@ -143,23 +143,23 @@ class ComputedAnswer(NumberLike):
         As with a release, what clipping may have taken beyond what was allowed is not taken for noise.
         """
         flags = {part.flag for part in self.parts.values()}
-        if formatting.TOO_POOR in flags:
-            return formatting.TOO_POOR
-        low, high = self.interval(formatting.LEVEL, reach=1)
+        if formatting.INSUFFICIENT_BUDGET in flags:
+            return formatting.INSUFFICIENT_BUDGET
+        low, high = self.interval(formatting.LEVEL, tail_factor=1)
         if high - low >= 2 * abs(self.exact):
-            return formatting.MOSTLY_NOISE
+            return formatting.LOW_PRECISION
         return formatting.UNRELIABLE if formatting.UNRELIABLE in flags else ""
 
     @property
-    def condition(self) -> str:
+    def excludes(self) -> str:
         """What the interval leaves aside, in words."""
-        return "; ".join(filter(None, (formatting.simultaneous(self.among), self.aside_in_words)))
+        return "; ".join(filter(None, (formatting.simultaneous(self.among), self.excluded_text)))
 
     @property
-    def aside_in_words(self) -> str:
+    def excluded_text(self) -> str:
         """What the interval leaves aside, in words; empty where that is nothing."""
-        chosen = (part.aside_in_words for part in self.parts.values() if part.chosen is not None)
-        return "; ".join(filter(None, (*dict.fromkeys(chosen), formatting.condition(self))))
+        chosen = (part.excluded_text for part in self.parts.values() if part.chosen is not None)
+        return "; ".join(filter(None, (*dict.fromkeys(chosen), formatting.excludes(self))))
 
     @property
     def among(self) -> int:
@@ -167,10 +167,10 @@ class ComputedAnswer(NumberLike):
         return max((part.among for part in self.parts.values()), default=1)
 
     @property
-    def aside(self) -> str:
+    def excluded_clause(self) -> str:
         """What the intervals of the parts leave aside, as a clause."""
-        told = (part for part in self._apart.values() if part.chosen is None and part.aside_in_words)
-        clauses = dict.fromkeys(part.aside for part in told)
+        noisy_parts = (part for part in self._apart.values() if part.chosen is None and part.excluded_text)
+        clauses = dict.fromkeys(part.excluded_clause for part in noisy_parts)
         return " and what ".join(filter(None, clauses))
 
     @property
@@ -181,7 +181,7 @@ class ComputedAnswer(NumberLike):
     @property
     def left_away(self) -> tuple[float | None, float | None]:
         """The ends that are not shown because one of a part lies too far away; None for those that are."""
-        ends = self.interval(formatting.LEVEL, reach=formatting.REACH)
+        ends = self.interval(formatting.LEVEL, tail_factor=formatting.TAIL_FACTOR)
         pairs = zip(ends, self.interval(formatting.LEVEL), strict=True)
         low, high = (end if math.isfinite(end) and math.isinf(kept) else None for end, kept in pairs)
         return low, high

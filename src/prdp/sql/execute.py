@@ -9,8 +9,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from prdp.declare.computed import derived_grain
-from prdp.declare.exact import Exact, exact, exact_share, told
+from prdp.declare.computed import derived_rounding
+from prdp.declare.exact import Exact, exact, exact_share, short_repr
 from prdp.errors import InvalidRequest, PlanRefusal, SqlError, shown_part
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
@@ -26,7 +26,7 @@ from prdp.sql.catalog import Catalog, read_public
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.grouping import SearchedKeys
 from prdp.sql.key_search import explained_search, searched
-from prdp.sql.queryable import Door, Questioned
+from prdp.sql.queryable import Queryable, Questioned
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.results import Cell, SqlAnswers
 from prdp.sql.row_nodes import CheckedNode
@@ -37,37 +37,37 @@ _NO_RECORD = "no record within the public bounds satisfies the filter"
 
 def answered(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     *,
     share: Exact,
     shares: Mapping[str, Exact] | None = None,
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
-    fresh: bool = False,
+    redraw: bool = False,
 ) -> SqlAnswers:
     """Answer a statement: its aggregates are charged once, and all else is computed from releases."""
-    asked = _compiled(text, door, catalog, keys, tables)
+    asked = _compiled(text, queryable, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return _without_charge(asked)
     parts = _shares(asked, share, shares)
     whole = rest = exact_share(share)
     if _is_empty(asked):
         return _of_no_record(asked, whole, parts)
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if isinstance(asked.keys, SearchedKeys):
-        asked, rest, said = searched(asked, asked.keys, whole, parts, fresh=fresh)
+        asked, rest, notes = searched(asked, asked.keys, whole, parts, redraw=redraw)
         if not asked.keys:  # nothing was found: only the search is paid for
-            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, said)
+            return SqlAnswers(asked.statement.text, whole - rest, asked.names, (), None, notes)
     groups = _questioned(asked)
-    table = groups.answer_plan(_plan(asked, groups, rest, parts), fresh=fresh)
+    table = groups.answer_plan(_plan(asked, groups, rest, parts), redraw=redraw)
     spent = whole if rest < whole else table.share
-    return replace(_computed(asked, table), share=spent, remarks=(*said, *asked.notes))
+    return replace(_computed(asked, table), share=spent, remarks=(*notes, *asked.notes))
 
 
 def explained(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     *,
     share: Exact,
@@ -76,7 +76,7 @@ def explained(
     tables: Mapping[str, object] | None = None,
 ) -> str:
     """Return what a statement would cost and do, line by line; reads no record and charges nothing."""
-    asked = _compiled(text, door, catalog, keys, tables)
+    asked = _compiled(text, queryable, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
         return "costs    nothing: no record is asked about"
     parts = _shares(asked, share, shares)
@@ -87,7 +87,7 @@ def explained(
         return explained_search(asked, asked.keys, exact_share(share), parts)
     groups = _questioned(asked)
     plan = _plan(asked, groups, share, parts)
-    left = groups.left
+    left = groups.remaining
     after = left - plan.share
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     fit = math.floor(left / plan.share)
@@ -95,33 +95,33 @@ def explained(
         f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(left)} left",
         f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
     ]
-    if asked.door is not None and asked.door.has_answer(plan):
+    if asked.queryable is not None and asked.queryable.has_answer(plan):
         lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(left)}"]
     for query, source in zip(plan.queries, asked.sources, strict=True):
-        said = sql_of(source)
-        lines.append(f"asks     {said}: {query.query}, method {query.method}, share {query.share}")
+        notes = sql_of(source)
+        lines.append(f"asks     {notes}: {query.query}, method {query.method}, share {query.share}")
     return "\n".join([*lines, groups.explain_plan(plan)])
 
 
 def _compiled(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     keys: Mapping[str, Any] | None,
     tables: Mapping[str, object] | None,
 ) -> Compiled:
-    return compiled(text, door, catalog, public=read_public(tables, catalog.tables), keys=keys)
+    return compiled(text, queryable, catalog, public=read_public(tables, catalog.tables), keys=keys)
 
 
 def _questioned(asked: Compiled) -> Questioned:
     """Return what answers the queries: the table or join, or its groups."""
-    door = asked.door
-    assert door is not None  # noqa: S101  (there are queries)
+    queryable = asked.queryable
+    assert queryable is not None  # noqa: S101  (there are queries)
     if not asked.groups:
-        return door
+        return queryable
     entry = asked.groups[0].checked.source
     try:
-        return door.group_by(*(item.key for item in asked.groups), keys=asked.keys)
+        return queryable.group_by(*(item.key for item in asked.groups), keys=asked.keys)
     except InvalidRequest as wrong:
         raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), str(wrong)) from None
 
@@ -144,7 +144,7 @@ def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exa
 
 
 _IN_SQL = {
-    "grain": "In SQL, write round(x, 2) in place of x. In prdp.toml, write grain = { x = 0.01 }.",
+    "round_to": "In SQL, write round(x, 2) in place of x. In prdp.toml, write round_to = { x = 0.01 }.",
     "range": "In SQL, write least(greatest(x, 0), 1000) in place of x.",
     "groups": "",
 }
@@ -159,7 +159,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
     if shares is None:
         return None
     if not isinstance(shares, Mapping):
-        raise InvalidRequest(f"shares={told(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
+        raise InvalidRequest(f"shares={short_repr(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
     found: dict[int, Fraction] = {}
     known = {name.lower(): exact(part, "shares") for name, part in shares.items()}
     for item in asked.items:
@@ -170,7 +170,7 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
             part = known.pop(item.name.lower(), None)
             if part is None:
                 raise InvalidRequest(
-                    f"shares={told(shares)} says nothing of {item.name!r}, which asks something."
+                    f"shares={short_repr(shares)} says nothing of {item.name!r}, which asks something."
                 )
             found |= dict.fromkeys(wanted, part / len(wanted))
     if known:
@@ -182,7 +182,9 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
         )
     total = sum(found.values(), Fraction(0))
     if total > exact_share(share):
-        raise InvalidRequest(f"shares={told(shares)} add up to {total}, which is more than share={share}.")
+        raise InvalidRequest(
+            f"shares={short_repr(shares)} add up to {total}, which is more than share={share}."
+        )
     return [found[place] for place in range(len(asked.queries))]
 
 
@@ -207,7 +209,7 @@ def _without_charge(asked: Compiled) -> SqlAnswers:
 
 def _is_empty(asked: Compiled) -> bool:
     """Say whether no record can satisfy the filter, by constants, types and public bounds alone."""
-    return asked.door is not None and asked.door.planner.is_empty
+    return asked.queryable is not None and asked.queryable.planner.is_empty
 
 
 def _of_no_record(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None) -> SqlAnswers:
@@ -342,5 +344,5 @@ def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
     schema = {name: ColumnType(Kind.NUMBER, integer=part.whole) for name, part in parts.items()}
     if columns(node) - schema.keys():
         return False
-    grain = derived_grain(node, schema, {})
-    return grain is not None and grain.denominator == 1
+    round_to = derived_rounding(node, schema, {})
+    return round_to is not None and round_to.denominator == 1

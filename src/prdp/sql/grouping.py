@@ -1,4 +1,4 @@
-"""GROUP BY: what groups are told apart by, and their public keys. No key is ever read from the records.
+"""GROUP BY: what groups are distinguished by, and their public keys. No key is ever read from the records.
 
 Keys are found, in this order: as the caller lists them; in WHERE, as an IN list, an equality or a range; in
 a public table; in the expression itself, where it can give few values only; between the public bounds of a
@@ -15,24 +15,24 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, get_args
 
-from prdp.declare.computed import WHOLE, derived_grain
-from prdp.declare.exact import told
+from prdp.declare.computed import WHOLE, derived_rounding
+from prdp.declare.exact import short_repr
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
-from prdp.declare.keys import MOST_KEYS, refuse_queries, typed_key
+from prdp.declare.keys import MAX_KEYS, refuse_queries, typed_key
 from prdp.errors import InvalidRequest
 from prdp.expressions.datetimes import added
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import Ranges, bound, narrowed
 from prdp.expressions.nodes import (
     MIRRORED,
-    Among,
     Arithmetic,
     Call,
     Case,
     Cast,
     Column,
     Compare,
+    InList,
     Literals,
     Moment,
     Negate,
@@ -50,7 +50,7 @@ from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.row_nodes import CheckedNode
 
-MOST_FOUND = 1_000
+MAX_FOUND = 1_000
 """How many keys are made from a range; more have to be listed."""
 
 
@@ -105,7 +105,7 @@ def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[s
     if len(items) == 1:
         return list(keys[0])
     count = math.prod(map(len, keys))
-    return [] if count > MOST_KEYS else list(product(*keys))
+    return [] if count > MAX_KEYS else list(product(*keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def search_of(listed: Any) -> Mapping[str, Any] | None:
         unknown = [name for name in listed if name not in (PRIVATE, *SEARCHED_BY)]
         if unknown:
             known = ", ".join(SEARCHED_BY)
-            raise InvalidRequest(f"keys are searched by {known}, and not by {told(unknown[0])}.")
+            raise InvalidRequest(f"keys are searched by {known}, and not by {short_repr(unknown[0])}.")
         return {name: value for name, value in listed.items() if name != PRIVATE}
     return {} if isinstance(listed, str) and listed == PRIVATE else None
 
@@ -194,7 +194,7 @@ def _listed(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
 def _allowed(condition: Node, node: Node) -> list[Any] | None:
     """Return the values that a condition allows: of an IN list, an equality, or several joined by OR."""
     match condition:
-        case Among() if condition.operand == node:
+        case InList() if condition.operand == node:
             return list(dict.fromkeys(item.value for item in condition.items))
         case Compare(op="=") if isinstance(condition.right, Literals) and condition.left == node:
             return [condition.right.value]
@@ -215,7 +215,7 @@ def _denied(node: Node, conditions: Sequence[Node]) -> list[Any]:
         match condition:
             case Compare(op="<>") if isinstance(condition.right, Literals) and condition.left == node:
                 found.append(condition.right.value)
-            case Not(operand=Among() as inner) if inner.operand == node:
+            case Not(operand=InList() as inner) if inner.operand == node:
                 found += [item.value for item in inner.items]
     return found
 
@@ -249,7 +249,7 @@ def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
     while moment is not None and (moment < high or (moment == high and not open_end)):
         found.append(moment)
         moment = _next(moment, item.part)
-        if len(found) > MOST_FOUND:
+        if len(found) > MAX_FOUND:
             return None
     return found or None
 
@@ -275,21 +275,21 @@ def _constants(node: Node) -> list[Any] | None:
 
 
 def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any] | None:
-    """Return all multiples of an expression's grain between its ends, by bounds and by WHERE."""
+    """Return all multiples of an expression's rounding step between its ends, by bounds and by WHERE."""
     if item.checked.kind is not Kind.NUMBER:
         return None
     node = item.checked.node
-    grain = derived_grain(node, planner.schema, planner.grain)
+    round_to = derived_rounding(node, planner.schema, planner.round_to)
     ends = bound(node, _held(where, ranges_of(planner.bounds), planner))
     limits = _limits(item.checked.node, conjuncts(where))
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
-    if not grain or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):
+    if not round_to or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):
         return None
-    first, last = math.ceil(Fraction(low) / grain), math.floor(Fraction(high) / grain)
-    if last - first >= MOST_FOUND:
+    first, last = math.ceil(Fraction(low) / round_to), math.floor(Fraction(high) / round_to)
+    if last - first >= MAX_FOUND:
         return None
-    steps = [step * grain for step in range(first, last + 1)]
+    steps = [step * round_to for step in range(first, last + 1)]
     steps = [step for step in steps if step not in limits[">"] and step not in limits["<"]]
     return [int(step) if step.denominator == 1 else float(step) for step in steps]
 
@@ -314,8 +314,8 @@ def _is_exact(node: Node, planner: Planner) -> bool:  # noqa: PLR0911  (one retu
         case Number():
             return Fraction(repr(node.value)) == Fraction(node.value)
         case Column():
-            grain = derived_grain(node, planner.schema, planner.grain)
-            return grain is not None and Fraction(float(grain)) == grain
+            round_to = derived_rounding(node, planner.schema, planner.round_to)
+            return round_to is not None and Fraction(float(round_to)) == round_to
         case Negate():
             return _is_exact(node.operand, planner)
         case Arithmetic():

@@ -20,7 +20,7 @@ KEYS_PART = Fraction(1, 4)
 
 
 def searched(
-    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, fresh: bool
+    asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None, *, redraw: bool
 ) -> tuple[Compiled, Fraction, tuple[str, ...]]:
     """Find the keys of all groups that are to be found; return the statement with them, and the share left.
 
@@ -32,46 +32,46 @@ def searched(
         BudgetExhausted: The searches and the aggregates do not both fit; nothing was charged.
     """
     each, rest = _split(keys, share, parts)
-    _refuse_unless_both_fit(asked, keys, each, rest, fresh=fresh)
+    _refuse_unless_both_fit(asked, keys, each, rest, redraw=redraw)
     lists: list[Any] = []
-    said: list[str] = []
+    notes: list[str] = []
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             domain = _planned(asked, item, listed, each).query.domain
-            said += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
-            lists.append([key for (key,) in _found(asked, item, listed, each, fresh=fresh).keys])
+            notes += [f"keys of {item.text}: rarer ones are missing by design", *never_found(domain.columns)]
+            lists.append([key for (key,) in _found(asked, item, listed, each, redraw=redraw).keys])
         else:
             lists.append(listed)
     found = crossed(asked.groups, lists) if all(lists) else []
-    return replace(asked, keys=found), rest, tuple(dict.fromkeys(said))
+    return replace(asked, keys=found), rest, tuple(dict.fromkeys(notes))
 
 
 def _refuse_unless_both_fit(
-    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, fresh: bool
+    asked: Compiled, keys: SearchedKeys, each: Fraction, rest: Fraction, *, redraw: bool
 ) -> None:
     """Refuse a statement whose account pays for its searches, and not for what is asked of the keys then.
 
     Which keys are found, and so whom the aggregates are charged to, is not known yet: everybody whom the
     statement is about has to have enough left.
     """
-    door: Any = asked.door
+    queryable: Any = asked.queryable
     searches = _searches(asked, keys, each)
-    due = each * sum(fresh or not _is_paid(door.ledger, plan) for plan in searches)
+    due = each * sum(redraw or not _is_paid(queryable.ledger, plan) for plan in searches)
     if not due:
         return
-    region = door.planner.region()
-    left = door.ledger.left_in(region)
-    if due + rest > left:
-        offer = offered_share(left)
+    region = queryable.planner.region()
+    remaining = queryable.ledger.remaining_in(region)
+    if due + rest > remaining:
+        offer = offered_share(remaining)
         raise BudgetExhausted(
             due + rest,
-            left,
+            remaining,
             f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
-            f"{shown_part(left)} is left of the budgets of those it is about. Nothing was charged. "
+            f"{shown_part(remaining)} is left of the budgets of those it is about. Nothing was charged. "
             + (f"Ask for share={offer!r} or less." if offer else "Nothing is left to spend."),
         )
-    if hasattr(door.ledger, "refuse_past_quota"):
-        door.ledger.refuse_past_quota(due + rest, region)
+    if hasattr(queryable.ledger, "refuse_past_quota"):
+        queryable.ledger.refuse_past_quota(due + rest, region)
 
 
 def _searches(asked: Compiled, keys: SearchedKeys, each: Fraction) -> list[Any]:
@@ -93,20 +93,20 @@ def _is_paid(ledger: Any, plan: Any) -> bool:
 
 def _planned(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction) -> Any:
     """Return what would be done to find the keys of a group, or refuse it."""
-    door: Any = asked.door
-    said = dict(search)
-    known = {name: said.pop(name) for name in ("most_keys",) if name in said}
+    queryable: Any = asked.queryable
+    notes = dict(search)
+    known = {name: notes.pop(name) for name in ("max_keys",) if name in notes}
     try:
-        return door.plan_keys(item.key, KeySearch(**said), share=share, **known)
+        return queryable.plan_keys(item.key, KeySearch(**notes), share=share, **known)
     except InvalidRequest as wrong:
         text = asked.statement.text
         raise SqlError(text, span_of(item.checked.source, text), str(wrong)) from None
 
 
-def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, fresh: bool) -> Any:
-    door: Any = asked.door
+def _found(asked: Compiled, item: Any, search: Mapping[str, Any], share: Fraction, *, redraw: bool) -> Any:
+    queryable: Any = asked.queryable
     try:
-        return door.find_keys(item.key, share=share, fresh=fresh, **search)
+        return queryable.find_keys(item.key, share=share, redraw=redraw, **search)
     except InvalidRequest as wrong:
         text = asked.statement.text
         raise SqlError(text, span_of(item.checked.source, text), str(wrong)) from None
@@ -126,22 +126,22 @@ def explained_search(
 ) -> str:
     """Return what a statement with searches would cost and do; reads no record and charges nothing."""
     each, rest = _split(keys, share, parts)
-    door: Any = asked.door
-    left = door.left
-    after = shown_part(left - share) if share <= left else "nothing: it would be refused"
+    queryable: Any = asked.queryable
+    remaining = queryable.remaining
+    after = shown_part(remaining - share) if share <= remaining else "nothing: it would be refused"
     lines = [
         f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
-        f"leaves   {after}, of {shown_part(left)} that is left now",
+        f"leaves   {after}, of {shown_part(remaining)} that is left now",
     ]
-    if all(plan.standing(door.ledger) is not None for plan in _searches(asked, keys, each)):
+    if all(plan.standing(queryable.ledger) is not None for plan in _searches(asked, keys, each)):
         lines = [
             "costs    nothing to find keys: they were found before",
             f"         at most {rest} for what is asked of them; nothing, if that was answered before",
-            f"leaves   at least {after}, of {shown_part(left)} that is left now",
+            f"leaves   at least {after}, of {shown_part(remaining)} that is left now",
         ]
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             lines.append(f"finds    keys of {item.text}, share {each}")
-            lines.append(str(door.explain_keys(item.key, share=each, **listed)))
+            lines.append(str(queryable.explain_keys(item.key, share=each, **listed)))
     lines += [f"asks     {sql_of(source)}, for each key that is found" for source in asked.sources]
     return "\n".join(lines)

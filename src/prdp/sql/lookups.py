@@ -14,10 +14,10 @@ from typing import Any
 
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import (
-    MOST_CONSTANTS,
-    Among,
+    MAX_CONSTANTS,
     Boolean,
     Case,
+    InList,
     Literals,
     Moment,
     Node,
@@ -57,7 +57,7 @@ def literal(value: Any) -> Literals:
 def among(operand: Node, values: Iterable[Any]) -> Node:
     """Return the condition that a value is one of public ones; never true where there is none."""
     listed = tuple(dict.fromkeys(map(literal, values)))
-    return Among(operand, listed) if listed else Boolean(False)
+    return InList(operand, listed) if listed else Boolean(False)
 
 
 def looked_up(
@@ -77,7 +77,7 @@ def looked_up(
             f"multiply private records. Make {key!r} unique there."
         )
     condition = among(operand, keys)
-    if len(keys) > MOST_CONSTANTS:
+    if len(keys) > MAX_CONSTANTS:
         raise InvalidRequest(
             f"the public table {table.name!r} has too many rows to be looked up in a statement. Name it in "
             "prdp.open_join(..., public=[...])."

@@ -18,20 +18,20 @@ class Questioned(Protocol):
     """What answers queries: a table, a join, or groups of either."""
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of their budgets that the records have left."""
 
     def plan(self, *queries: Query, share: Exact, shares: Shares | None = None) -> Plan:
         """Return what would be done to answer queries, or refuse."""
 
-    def answer_plan(self, plan: Plan, *, fresh: bool = False) -> ReleaseTable:
+    def answer_plan(self, plan: Plan, *, redraw: bool = False) -> ReleaseTable:
         """Answer all queries of a plan from one charge."""
 
     def explain_plan(self, plan: Plan) -> str:
         """Return what would be charged, read and drawn."""
 
 
-class Door(Questioned, Protocol):
+class Queryable(Questioned, Protocol):
     """A table or a join."""
 
     @property

@@ -17,9 +17,9 @@ from prdp.expressions.spelling import UNWRITABLE
 from prdp.expressions.tokens import Token, tokens_of
 from prdp.release.extras import optional_library
 
-MOST_CHARACTERS = 20_000
-MOST_TOKENS = 6_000
-MOST_NESTING = 24
+MAX_CHARACTERS = 20_000
+MAX_TOKENS = 6_000
+MAX_NESTING = 24
 
 ONLY_SELECT = "only SELECT is answered: nothing is ever written"
 ONLY_SELECT_INSTEAD = "Write such as SELECT COUNT(*) FROM accounts."
@@ -119,9 +119,9 @@ def sql_of(node: Any) -> str:
 
 def _tamed(text: str) -> str:
     """Return a text with blanks for comments, or refuse what no statement of the language has."""
-    if len(text) > MOST_CHARACTERS:
-        reason = f"the statement has more than {MOST_CHARACTERS:,} characters"
-        raise SqlError(text, (MOST_CHARACTERS, MOST_CHARACTERS + 1), reason, "Ask less at once.")
+    if len(text) > MAX_CHARACTERS:
+        reason = f"the statement has more than {MAX_CHARACTERS:,} characters"
+        raise SqlError(text, (MAX_CHARACTERS, MAX_CHARACTERS + 1), reason, "Ask less at once.")
     if forbidden := UNWRITABLE.search(text):
         shown = UNWRITABLE.sub("?", text)
         raise SqlError(shown, forbidden.span(), "this character cannot be part of a text")
@@ -135,9 +135,9 @@ def _tamed(text: str) -> str:
         )
     if tokens[0].lower not in {"select", "with", ";"}:
         raise SqlError(text, tokens[0].span, ONLY_SELECT, _instead_of(tokens[0].lower))
-    if len(tokens) > MOST_TOKENS:
-        reason = f"the statement has more than {MOST_TOKENS:,} words"
-        raise SqlError(text, tokens[MOST_TOKENS].span, reason, "Ask less at once.")
+    if len(tokens) > MAX_TOKENS:
+        reason = f"the statement has more than {MAX_TOKENS:,} words"
+        raise SqlError(text, tokens[MAX_TOKENS].span, reason, "Ask less at once.")
     for before, token in zip((None, *tokens[:-1]), tokens, strict=True):
         _screen(text, before, token)
     _screen_nesting(text, tokens)
@@ -179,8 +179,8 @@ def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
         word = token.lower
         depth += (word in {"(", "case"}) - (word in {")", "end"})
         prefixes = prefixes + 1 if word in {"not", "-", "+"} else 0
-        if depth > MOST_NESTING or prefixes > MOST_NESTING:
-            reason = f"this nests more than {MOST_NESTING} levels deep"
+        if depth > MAX_NESTING or prefixes > MAX_NESTING:
+            reason = f"this nests more than {MAX_NESTING} levels deep"
             raise SqlError(text, token.span, reason, "Write it flatter.")
 
 

@@ -22,14 +22,14 @@ class RowRelation:
         conditions: What holds of every row, in the row language, each with the part of the statement that
             says so.
         has_rows: Whether a record is there once if some row of it is (EXISTS), however many are.
-        per_owner: For a subquery grouped by whom a row belongs to, what each of its columns aggregates.
+        per_unit: For a subquery grouped by whom a row belongs to, what each of its columns aggregates.
     """
 
     sources: tuple[Source, ...]
     tables: tuple[str, ...] = ()
     conditions: tuple[tuple[Node, Any], ...] = ()
     has_rows: bool = False
-    per_owner: Mapping[str, tuple[str, Any]] | None = None
+    per_unit: Mapping[str, tuple[str, Any]] | None = None
     inner: RowRelation | None = None
 
     def scope(self, statement: SqlStatement) -> Scope:

@@ -81,7 +81,7 @@ class SqlAnswers:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a stand-in's: such answers protect nobody."""
+        """Whether the records were a synthetic table's: such answers protect nobody."""
         return self.released is not None and self.released.simulated
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -170,35 +170,35 @@ class SqlAnswers:
         """What is said once for all rows."""
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
-        said = [f"share {self.share}{self._mark}"]
-        said += [f"ends: {formatting.KINDS[kind]}" for kind in kinds]
-        said += self.remarks
+        text = [f"share {self.share}{self._mark}"]
+        text += [f"ends: {formatting.KINDS[kind]}" for kind in kinds]
+        text += self.remarks
         if any(number.left_away != (None, None) for number in numbers):
-            said.append(formatting.LEFT_AWAY)
-        said += self._conditions()
+            text.append(formatting.LEFT_AWAY)
+        text += self._conditions()
         caveats = self._by_column(lambda number: [(number.method, number.caveat)] if number.caveat else [])
         if len(caveats) > len(self.columns):
             caveats = self._by_column(lambda one: [(one.method, one.general_caveat)] if one.caveat else [])
-        said += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items()]
+        text += [f"{method}{columns}: {text}" for (method, text), columns in caveats.items()]
         flags = {number.flag for number in numbers}
-        return said + [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in flags]
+        return text + [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in flags]
 
     def _conditions(self) -> list[str]:
         """Return whom answers are not about and what intervals leave aside, by columns, not by rows."""
         left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
-        told = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
-        aside = self._by_column(_aside)
+        interval_notes = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
+        excluded = self._by_column(_excluded)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
-        if len(aside) > len(asked):
-            aside = {
-                formatting.BY_ROW: self._by_column(lambda number: [True] if _aside(number) else [])[True]
+        if len(excluded) > len(asked):
+            excluded = {
+                formatting.BY_ROW: self._by_column(lambda number: [True] if _excluded(number) else [])[True]
             }
-        told |= {f"leaves aside what {said}": columns for said, columns in aside.items()}
+        interval_notes |= {f"leaves aside what {text}": columns for text, columns in excluded.items()}
         numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
         return [
             *formatting.rows_simultaneous(numbers),
-            *(f"{said}{columns}" for said, columns in left_out.items()),
-            *(f"an interval{columns} {said}" for said, columns in told.items()),
+            *(f"{text}{columns}" for text, columns in left_out.items()),
+            *(f"an interval{columns} {text}" for text, columns in interval_notes.items()),
         ]
 
     def _by_column(self, what: Callable[[Release | ComputedAnswer], list[Any]]) -> dict[Any, str]:
@@ -209,11 +209,11 @@ class SqlAnswers:
             for name, cell in zip(self.columns, row, strict=True):
                 if isinstance(cell, Release | ComputedAnswer):
                     named[name] = None
-                    for said in what(cell):
-                        found.setdefault(said, {})[name] = None
+                    for text in what(cell):
+                        found.setdefault(text, {})[name] = None
         return {
-            said: "" if len(columns) == len(named) else f" ({', '.join(columns)})"
-            for said, columns in found.items()
+            text: "" if len(columns) == len(named) else f" ({', '.join(columns)})"
+            for text, columns in found.items()
         }
 
 
@@ -227,10 +227,10 @@ def _meanings(number: Release | ComputedAnswer) -> list[str]:
     return [part.chosen.meaning for part in parts if part.chosen is not None and part.chosen.meaning]
 
 
-def _aside(number: Release | ComputedAnswer) -> list[str]:
+def _excluded(number: Release | ComputedAnswer) -> list[str]:
     """Return what the interval of a number leaves aside."""
     chosen = isinstance(number, Release) and number.chosen is not None
-    return [number.aside] if number.aside_in_words and number.aside and not chosen else []
+    return [number.excluded_clause] if number.excluded_text and number.excluded_clause and not chosen else []
 
 
 def plain(cell: Cell) -> Any:

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from prdp.errors import ExpressionError, SqlError
 from prdp.expressions.check import checked_kind
 from prdp.expressions.nodes import (
-    MOST_CONSTANTS,
-    MOST_NODES,
+    MAX_CONSTANTS,
+    MAX_NODES,
     Column,
     Node,
     Span,
@@ -21,7 +21,7 @@ from prdp.expressions.nodes import (
     walk,
 )
 from prdp.expressions.parse import hull, parse
-from prdp.expressions.screen import MOST_NESTING
+from prdp.expressions.screen import MAX_NESTING
 from prdp.schema import Kind, Schema
 from prdp.sql.construct import unread
 from prdp.sql.reading import SqlStatement, span_of
@@ -32,8 +32,8 @@ _RULES = {construct.node: construct for construct in (*ROWS, *ROW_FUNCTIONS)}
 _REPEATING = frozenset({"Between", "Case"})
 """Constructs whose nodes hold a part of the statement several times, so that nested ones double."""
 
-_MOST_LEVELS = 150
-_MOST_WRITTEN_OUT = MOST_NODES + MOST_CONSTANTS
+_MAX_LEVELS = 150
+_MAX_WRITTEN_OUT = MAX_NODES + MAX_CONSTANTS
 
 Special = Callable[[Any], Node | None]
 """Reads what only a certain place of a statement has, such as columns or aggregates; None for all else."""
@@ -76,14 +76,14 @@ class NodeReader:
     def read(self, part: Any) -> Node:
         """Return the node of a part, with its place in the statement, or refuse it."""
         self._level += 1
-        if self._level > _MOST_LEVELS:
+        if self._level > _MAX_LEVELS:
             raise SqlError(self.statement.text, (0, 1), "this nests too deep", "Write it flatter.")
         node = self.special(part)
         if node is None:
             node = self._by_rule(part)
         elif not isinstance(node, Column):
-            self._written_out += sum(1 for _ in islice(walk(node), _MOST_WRITTEN_OUT))
-        if self._written_out >= _MOST_WRITTEN_OUT:
+            self._written_out += sum(1 for _ in islice(walk(node), _MAX_WRITTEN_OUT))
+        if self._written_out >= _MAX_WRITTEN_OUT:
             self._refuse_large(part)
         self._level -= 1
         span = self.span(part) or node.span or hull(child.span for child in children(node))
@@ -130,7 +130,7 @@ class NodeReader:
     def check(self, node: Node, part: Any, schema: Schema, expected: Kind | None = None) -> CheckedNode:
         """Return a node as a checked expression, or refuse the part of the statement that is wrong."""
         text = self.statement.text
-        if too_large(node, MOST_NESTING):
+        if too_large(node, MAX_NESTING):
             self._refuse_unless_writable(node, part)
         try:
             tree, kind = checked_kind(node, schema, text)

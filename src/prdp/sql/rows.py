@@ -19,7 +19,6 @@ from prdp.expressions.functions import (
     MomentPart,
 )
 from prdp.expressions.nodes import (
-    Among,
     Arithmetic,
     ArithmeticOp,
     Boolean,
@@ -28,6 +27,7 @@ from prdp.expressions.nodes import (
     Cast,
     Compare,
     CompareOp,
+    InList,
     IsNull,
     IsTrue,
     Literals,
@@ -88,7 +88,7 @@ def _added(reader: RowReader, part: Any, op: ArithmeticOp) -> Node:
         reader.refuse(interval, "an interval has a whole number and one unit", "Write INTERVAL 90 DAY.")
     word = str(unit.name).lower()
     word = word if word in ADDED else word.removesuffix("s")
-    if word not in ADDED or len(count.lstrip("-")) > _MOST_DIGITS or op not in "+-":
+    if word not in ADDED or len(count.lstrip("-")) > _MAX_DIGITS or op not in "+-":
         reader.refuse(interval, *NO_INTERVAL)
     number = float(count) * (-1 if op == "-" else 1) or 0.0
     span = reader.span(interval)
@@ -210,7 +210,7 @@ def read_in(reader: RowReader, part: Any) -> Node:
         items.append(node)
     if not items:
         reader.refuse(part, IN_NEEDS, "Write such as x IN (1, 2).")
-    return Among(reader.read(part.this), tuple(items))
+    return InList(reader.read(part.this), tuple(items))
 
 
 def read_case(reader: RowReader, part: Any) -> Node:
@@ -367,7 +367,7 @@ _TRIMMED: dict[str, FunctionName] = {"LEADING": "ltrim", "TRAILING": "rtrim", "B
 
 
 _LOGARITHMS: dict[str, FunctionName] = {"2": "log2", "10": "log10"}
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 """How many digits an INTERVAL may have."""
 
 _COMPARED = frozenset({"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "Is", "In", "Between", "Like", "ILike"})
@@ -440,7 +440,7 @@ ROWS: tuple[Construct, ...] = (
         ("this",),
         "`sqrt(x)`",
         "SUM(round(sqrt(age), 2))",
-        "an aggregate of it needs a grain: `round(sqrt(x), 2)`",
+        "an aggregate of it needs a rounding step: `round(sqrt(x), 2)`",
     ),
     of_row("Ln", function("ln", "this"), ("this",), "`ln(x)`", "COUNT(*) FILTER (WHERE ln(age) > 3)"),
     of_row("Exp", function("exp", "this"), ("this",), "`exp(x)`", "COUNT(*) FILTER (WHERE exp(age) > 3)"),

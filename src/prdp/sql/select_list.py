@@ -23,7 +23,7 @@ from prdp.sql.refused import refuse_construct
 from prdp.sql.relation import Names, RowRelation
 from prdp.sql.row_nodes import CheckedNode, NodeReader
 
-MOST_AGGREGATES = 50
+MAX_AGGREGATES = 50
 """Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
 
 ENDS = {"low": 0, "high": 1}
@@ -38,7 +38,7 @@ class SelectReader:
         names: What FROM may name.
         relation: The rows that are asked about.
         schema: The columns of the tables that are asked.
-        groups: What groups are told apart by.
+        groups: What groups are distinguished by.
         hoisted: A FILTER that all aggregates have, and that is part of WHERE instead.
         aliases: What earlier items are called, and what they are.
         queries: What is asked so far, each once.
@@ -107,8 +107,8 @@ class SelectReader:
             self.refuse(inner, "this has a part that is not read")
         if inner.args.get("this") is None:
             self.refuse(inner, "this aggregate is over nothing", "Write COUNT(*), or SUM(x).")
-        if self.relation.per_owner is not None:
-            return self._per_owner(inner, self.relation.per_owner)
+        if self.relation.per_unit is not None:
+            return self._per_unit(inner, self.relation.per_unit)
         if self.relation.has_rows and type(inner.this).__name__ != "Star":
             self.refuse(inner, "of records that have a row, COUNT(*) is answered alone", "Write COUNT(*).")
         found: Node = rule.rule(self, inner)
@@ -162,10 +162,10 @@ class SelectReader:
         if type(node.this).__name__ != "Star":
             self.relation.scope(self.names.statement).find(node)
 
-    def _per_owner(self, node: Any, columns: Mapping[str, tuple[str, Any]]) -> Node:
+    def _per_unit(self, node: Any, columns: Mapping[str, tuple[str, Any]]) -> Node:
         """Return an aggregate over what the rows of each protected record add up to."""
-        owners, inner = self.names.catalog.owners, self.relation.inner
-        assert owners is not None  # noqa: S101  (such a relation has owners)
+        privacy_unit, inner = self.names.catalog.unit, self.relation.inner
+        assert privacy_unit is not None  # noqa: S101  (such a relation has units)
         assert inner is not None  # noqa: S101
         kind, of = type(node).__name__, node.this
         of = of.expressions[0] if kind == "Count" and type(of).__name__ == "Distinct" else of
@@ -178,21 +178,23 @@ class SelectReader:
         if self._filter is not None or (type(of).__name__ not in {"Column", "Star"}):
             self.refuse(node, "over records, COUNT(*), SUM(x) and AVG(x) of plain columns are answered")
         if kind == "Count" and what == "id":
-            return self.ask(CountDistinct(owners.id), node)
+            return self.ask(CountDistinct(privacy_unit.id), node)
         if kind not in {"Sum", "Avg"} or what == "id":
             self.refuse(
                 node,
                 f"{node.key.upper()} of what a record's rows add up to is not answered yet",
                 "COUNT(*), SUM(x) and AVG(x) are.",
             )
-        total = self.ask(self._owner_total(what, source, inner), node)
+        total = self.ask(self._unit_total(what, source, inner), node)
         if kind == "Sum":
             return total
         if what == "sum":
-            self.notes.append(f"{sql_of(node)}: {owners.id} whose values are all NULL count, with a sum of 0")
-        return Arithmetic("/", total, self.ask(CountDistinct(owners.id), node))
+            self.notes.append(
+                f"{sql_of(node)}: {privacy_unit.id} whose values are all NULL count, with a sum of 0"
+            )
+        return Arithmetic("/", total, self.ask(CountDistinct(privacy_unit.id), node))
 
-    def _owner_total(self, what: str, source: Any, inner: RowRelation) -> Query:
+    def _unit_total(self, what: str, source: Any, inner: RowRelation) -> Query:
         """Return the query that adds up what all rows of all records add up to."""
         if what == "count" and type(source).__name__ == "Star":
             return Count()
@@ -216,21 +218,21 @@ class SelectReader:
     def rows(self, source: Any) -> Node:
         """Return what stands for the number of rows, or of records that have one."""
         if self.relation.has_rows:
-            owners = self.names.catalog.owners
-            assert owners is not None  # noqa: S101  (EXISTS over their rows is read for a join alone)
+            privacy_unit = self.names.catalog.unit
+            assert privacy_unit is not None  # noqa: S101  (EXISTS over their rows is read for a join alone)
             if self._filter is not None:
                 self.refuse(source, "FILTER is not read beside EXISTS", "Put the condition in WHERE.")
-            return self.ask(CountDistinct(owners.id), source)
+            return self.ask(CountDistinct(privacy_unit.id), source)
         if self._filter is not None:
             return self.ask(Sum.of_node(ones(self._filter)), source)
         return self.ask(Count(), source)
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
         """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
-        if query not in self.queries and len(self.queries) >= MOST_AGGREGATES:
+        if query not in self.queries and len(self.queries) >= MAX_AGGREGATES:
             self.refuse(
                 source,
-                f"a statement has at most {MOST_AGGREGATES} different aggregates",
+                f"a statement has at most {MAX_AGGREGATES} different aggregates",
                 "Ask several statements.",
             )
         if query not in self.queries:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, Null, conjunction
 from prdp.plan.queries import Query
@@ -28,7 +28,7 @@ from prdp.sql.grouping import (
     search_of,
 )
 from prdp.sql.membership import row_leaf
-from prdp.sql.queryable import Door
+from prdp.sql.queryable import Queryable
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct
 from prdp.sql.relation import Names, RowRelation
@@ -67,8 +67,8 @@ class Compiled:
         items: The columns of the answers.
         queries: What is asked; none where the statement is about no table, or wants no row.
         sources: For each query, the part of the statement that asks it first.
-        door: The table or join that is asked, filtered.
-        groups: What groups are told apart by.
+        queryable: The table or join that is asked, filtered.
+        groups: What groups are distinguished by.
         keys: Their public keys, as ``group_by`` takes them.
         ends: The ends of intervals that are used, by name.
         having: What is true of a row that is kept; None where all are.
@@ -82,7 +82,7 @@ class Compiled:
     items: tuple[Item, ...]
     queries: tuple[Query, ...] = ()
     sources: tuple[Any, ...] = ()
-    door: Door | None = None
+    queryable: Queryable | None = None
     groups: tuple[GroupItem, ...] = ()
     keys: Any = None
     ends: Mapping[str, tuple[CheckedNode, int]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Compiled:
 
 def compiled(
     text: object,
-    door: Door,
+    queryable: Queryable,
     catalog: Catalog,
     *,
     public: Mapping[str, PublicTable],
@@ -111,7 +111,7 @@ def compiled(
     select = statement.tree
     if keys is not None and not isinstance(keys, Mapping):
         raise InvalidRequest(
-            f"keys={told(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
+            f"keys={short_repr(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
         )
     _refuse_odd_clauses(statement, select)
     names = first_names(statement, catalog=catalog, public=public)
@@ -120,16 +120,16 @@ def compiled(
     if whole_number(statement, select, "limit") == 0 and all(map(_is_raw, select.expressions)):
         return _nothing(select, names)
     relation, names = rows_of(select, names)
-    asked = door if catalog.over is None else catalog.over(*relation.tables)
+    asked = queryable if catalog.over is None else catalog.over(*relation.tables)
     return _about_rows(select, SelectReader(names, relation, asked.planner.schema), asked, keys or {})
 
 
-def _about_rows(select: Any, reader: SelectReader, door: Door, keys: Mapping[str, Any]) -> Compiled:
+def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: Mapping[str, Any]) -> Compiled:
     """Return what a statement asks about rows that are known: clause by clause, in SQL's own order."""
     statement = reader.names.statement
     limit, offset = (whole_number(statement, select, clause) for clause in ("limit", "offset"))
     reader.hoisted = _common_filter(select, reader)
-    door, where = _filtered(door, reader.relation, reader)
+    queryable, where = _filtered(queryable, reader.relation, reader)
     reader.groups = tuple(group_items(select, reader))
     items = tuple(read_items(select, reader))
     having = select.args.get("having")
@@ -142,9 +142,9 @@ def _about_rows(select: Any, reader: SelectReader, door: Door, keys: Mapping[str
         items,
         tuple(reader.queries),
         tuple(reader.sources),
-        door,
+        queryable,
         reader.groups,
-        _keys(reader, keys, where, door) if reader.groups else None,
+        _keys(reader, keys, where, queryable) if reader.groups else None,
         dict(reader.ends),
         kept,
         order,
@@ -239,7 +239,9 @@ def _computed(select: Any) -> list[Any]:
     return [*select.expressions, *filter(None, (select.args.get("having"), select.args.get("order")))]
 
 
-def _filtered(door: Door, relation: RowRelation, reader: SelectReader) -> tuple[Door, Node | None]:
+def _filtered(
+    queryable: Queryable, relation: RowRelation, reader: SelectReader
+) -> tuple[Queryable, Node | None]:
     """Return the table or join with all conditions of the statement, and these as one."""
     nodes = [
         NodeReader(reader.names.statement, nothing_special)
@@ -249,8 +251,8 @@ def _filtered(door: Door, relation: RowRelation, reader: SelectReader) -> tuple[
     ]
     held = [*nodes, *([] if reader.hoisted is None else [reader.hoisted])]
     if held:
-        door = door.filtered(held[0] if len(held) == 1 else conjunction(held))
-    return door, conjunction(nodes) if nodes else None
+        queryable = queryable.filtered(held[0] if len(held) == 1 else conjunction(held))
+    return queryable, conjunction(nodes) if nodes else None
 
 
 def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
@@ -285,7 +287,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     node = node.unalias()
     for part in node.walk():
         if type(part).__name__ in AGGREGATE_RULES:
-            statement.refuse(entry, "groups are told apart by rows, not by aggregates")
+            statement.refuse(entry, "groups are distinguished by rows, not by aggregates")
     truncated = type(node).__name__ in {"TimestampTrunc", "DateTrunc"}
     rows = NodeReader(statement, row_leaf(scope, reader.names))
     checked = rows.checked(node.this if truncated else node, reader.schema)
@@ -353,10 +355,10 @@ def _advice(text: str, name: str) -> str:
     )
 
 
-def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, door: Door) -> Any:
+def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, queryable: Queryable) -> Any:
     """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
     together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
-    planner = door.planner
+    planner = queryable.planner
     if together is not None:
         pairs = list(together.keys) if isinstance(together, ReleaseTable) else together
         return kept_together(reader.groups, pairs, where, planner)

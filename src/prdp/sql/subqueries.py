@@ -49,10 +49,10 @@ def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
     parts = [found for part in parts for found in existing(part, clause, names)]
     has_rows = any(not names.catalog.is_public(table) for table in clause.tables[len(outer) :])
     if has_rows:
-        _refuse_unless_one_row_an_owner(select, outer, names)
+        _refuse_unless_one_row_per_unit(select, outer, names)
     if clause.whole is None:
         parts = without_references(names, clause.tables, parts, select.args["from_"].this)
-    elif clause.whole.per_owner is not None and (parts or len(clause.sources) > 1):
+    elif clause.whole.per_unit is not None and (parts or len(clause.sources) > 1):
         names.statement.refuse(
             parts[0][0] if parts else select,
             "conditions on what a record's rows add up to are not answered yet",
@@ -64,7 +64,7 @@ def rows_of(select: Any, names: Names) -> tuple[RowRelation, Names]:
         tuple(clause.tables),
         (*clause.conditions, *read),
         has_rows=has_rows or (clause.whole is not None and clause.whole.has_rows),
-        per_owner=None if clause.whole is None else clause.whole.per_owner,
+        per_unit=None if clause.whole is None else clause.whole.per_unit,
         inner=None if clause.whole is None else clause.whole.inner,
     )
     return relation, names
@@ -121,7 +121,7 @@ def _equality(left: Any, right: Any) -> Any:
     return exp.EQ(this=left.copy(), expression=right.copy())
 
 
-def _refuse_unless_one_row_an_owner(select: Any, outer: list[str], names: Names) -> None:
+def _refuse_unless_one_row_per_unit(select: Any, outer: list[str], names: Names) -> None:
     catalog = names.catalog
     others = [table for table in outer if table != catalog.private and not catalog.is_public(table)]
     if others:
@@ -148,7 +148,7 @@ def without_references(names: Names, tables: list[str], parts: list[Part], entry
         )
     pairs = [_equated(part, scope) for part, scope in parts]
     classes = _classes(pair for pair in pairs if pair is not None)
-    said: set[frozenset[Place]] = set()
+    joined_on: set[frozenset[Place]] = set()
     for table in tables:
         if table == tree.private:
             continue
@@ -158,16 +158,18 @@ def without_references(names: Names, tables: list[str], parts: list[Part], entry
             names.statement.refuse(
                 entry, f"{table} is not joined as it was declared", _how_to_join(reference, tree)
             )
-        said.add(frozenset(ends))
+        joined_on.add(frozenset(ends))
     return [
-        part for part, pair in zip(parts, pairs, strict=True) if pair is None or frozenset(pair) not in said
+        part
+        for part, pair in zip(parts, pairs, strict=True)
+        if pair is None or frozenset(pair) not in joined_on
     ]
 
 
 def _how_to_join(reference: Reference, tree: Tree) -> str:
     path = " and ".join(tree.path(reference.table if reference.to in tree.public else reference.to))
-    said = f"{reference.table}.{reference.column} = {reference.to}.{reference.key}"
-    return f"Write ON {said}, with {path} in FROM."
+    joined_on = f"{reference.table}.{reference.column} = {reference.to}.{reference.key}"
+    return f"Write ON {joined_on}, with {path} in FROM."
 
 
 def _equated(node: Any, scope: Scope) -> tuple[Place, Place] | None:
@@ -200,7 +202,7 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
     if select.args.get("from_") is None:
         statement.refuse(select, "this subquery has no FROM")
     if select.args.get("group") is not None:
-        return per_owner(select, names)
+        return per_unit(select, names)
     odd = unread(select, _ROW_BY_ROW)
     if odd is not None or any(type(part).__name__ in _AGGREGATES for part in _projected(select)):
         statement.refuse(
@@ -209,7 +211,7 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
             "Aggregate in the outer SELECT; HAVING, ORDER BY and LIMIT work there.",
         )
     relation, names = rows_of(select, names)
-    if relation.per_owner is not None:
+    if relation.per_unit is not None:
         return _all_of(select, relation, statement)
     scope = relation.scope(statement)
     columns: dict[str, Callable[[], Node]] = {}
@@ -271,9 +273,9 @@ def _same(node: Node) -> Node:
     return node
 
 
-def per_owner(select: Any, names: Names) -> RowRelation:
-    """Return the rows of a subquery that is grouped by whom they belong to, one an owner."""
-    statement, owners = names.statement, names.catalog.owners
+def per_unit(select: Any, names: Names) -> RowRelation:
+    """Return the rows of a subquery that is grouped by whom they belong to, one a unit."""
+    statement, unit = names.statement, names.catalog.unit
     relation, names = rows_of(select, names)
     group = select.args["group"]
     if relation.has_rows:
@@ -282,13 +284,15 @@ def per_owner(select: Any, names: Names) -> RowRelation:
         )
     scope = relation.scope(statement)
     by = group.expressions
-    known = owners is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
-    if owners is None or not known or scope.column(by[0]) != Column(owners.id):
-        whom = f"GROUP BY {owners.id}" if owners else "protect='customer' in prdp.open, and GROUP BY customer"
+    known = unit is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
+    if unit is None or not known or scope.column(by[0]) != Column(unit.id):
+        advice = (
+            f"GROUP BY {unit.id}" if unit else "privacy_unit='customer' in prdp.open, and GROUP BY customer"
+        )
         statement.refuse(
             group,
             "a grouped subquery is read where it has one row for each protected record",
-            f"Write {whom}.",
+            f"Write {advice}.",
         )
     if unread(select, (*_ROW_BY_ROW, "group")) is not None or unread(group, ("expressions",)) is not None:
         statement.refuse(group, "this subquery has SELECT, FROM, WHERE and GROUP BY alone")
@@ -296,7 +300,7 @@ def per_owner(select: Any, names: Names) -> RowRelation:
     for item in select.expressions:
         inner, name = item.unalias(), item.alias or item.name
         if type(inner).__name__ == "Column":
-            if scope.column(inner) != Column(owners.id):
+            if scope.column(inner) != Column(unit.id):
                 refuse_construct(statement, inner)
             columns[name] = ("id", None)
         elif type(inner).__name__ in _AGGREGATES and item.alias:
@@ -304,7 +308,7 @@ def per_owner(select: Any, names: Names) -> RowRelation:
         else:
             statement.refuse(item, "per record, SUM(x) AS name and COUNT(*) AS name are read")
     names_only: dict[str, Callable[[], Node]] = dict.fromkeys(columns, Null)
-    return replace(relation, sources=(Source("", names_only),), per_owner=columns, inner=relation)
+    return replace(relation, sources=(Source("", names_only),), per_unit=columns, inner=relation)
 
 
 def first_names(statement: SqlStatement, **known: Any) -> Names:

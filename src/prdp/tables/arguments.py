@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prdp.declare.columns import known_column
-from prdp.declare.exact import told
+from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest, LedgerBegun, NoLedgerFile, RecordsLeftOut
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node, conjunction
@@ -36,7 +36,8 @@ def read_policy(policy: Policy | str) -> Policy:
         return Policy(policy)
     if not isinstance(policy, Policy):
         raise InvalidRequest(
-            f"policy={told(policy)} is not a policy. Write a record's budget as SQL over its columns, such "
+            f"policy={short_repr(policy)} is not a policy. Write a record's budget as SQL over its columns, "
+            "such "
             "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy='1' for the same for all."
         )
     return policy
@@ -59,13 +60,13 @@ def name_of(given: str | None, default: str) -> str:
     return name
 
 
-def read_fixed(fixed: Iterable[str] | None, schema: Schema) -> tuple[str, ...] | None:
+def read_immutable(immutable: Iterable[str] | None, schema: Schema) -> tuple[str, ...] | None:
     """Return the columns that narrow whom a question is charged to; None where nothing is said of them."""
-    if fixed is None:
+    if immutable is None:
         return None
-    if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
-        raise InvalidRequest(f"fixed={told(fixed)} lists no columns: write fixed=['week'].")
-    known = tuple(known_column(column, schema, "fixed") for column in fixed)
+    if isinstance(immutable, str | bytes) or not isinstance(immutable, Iterable):
+        raise InvalidRequest(f"immutable={short_repr(immutable)} lists no columns: write immutable=['week'].")
+    known = tuple(known_column(column, schema, "immutable") for column in immutable)
     for column in known:
         if schema[column].kind is Kind.OTHER:
             raise InvalidRequest(
@@ -74,36 +75,39 @@ def read_fixed(fixed: Iterable[str] | None, schema: Schema) -> tuple[str, ...] |
     return tuple(sorted(set(known))) or None
 
 
-def read_one_row_each(one_row_each: bool, owned: str | None) -> bool:
-    """Return whether owners with more than one row are left out; only where there are owners."""
-    if not isinstance(one_row_each, bool):
+def read_one_row_per_unit(one_row_per_unit: bool, owned: str | None) -> bool:
+    """Return whether units with more than one row are left out; only where there are units."""
+    if not isinstance(one_row_per_unit, bool):
         raise InvalidRequest(
-            f"one_row_each={told(one_row_each)} is True or False: whether an owner has one row, for ever."
+            f"one_row_per_unit={short_repr(one_row_per_unit)} is True or False: whether a unit has one row, "
+            "for ever."
         )
-    if one_row_each and owned is None:
+    if one_row_per_unit and owned is None:
         raise InvalidRequest(
-            "one_row_each=True is for protect=: it says that whoever is protected has one row. Without "
-            "protect=, a row is a record, and fixed= is enough."
+            "one_row_per_unit=True is for privacy_unit=: it says that whoever is protected has one row. "
+            "Without "
+            "privacy_unit=, a row is a record, and fixed= is enough."
         )
-    return one_row_each
+    return one_row_per_unit
 
 
 def read_declaration(declared: bool) -> None:
     """Refuse a declaration that is neither made nor not made."""
     if not isinstance(declared, bool):
         raise InvalidRequest(
-            f"public_by_declaration={told(declared)} is True or False: whether you declare that the tables "
+            f"public_by_declaration={short_repr(declared)} is True or False: whether you declare that the "
+            "tables "
             "in public= show no private rows, where that cannot be traced."
         )
 
 
-def read_edition(edition: str | None) -> str:
-    """Return which edition of a table is opened; empty where there is one only."""
-    if edition is None:
+def read_snapshot(snapshot: str | None) -> str:
+    """Return which snapshot of a table is opened; empty where there is one only."""
+    if snapshot is None:
         return ""
-    if not isinstance(edition, str) or not edition or not is_writable(edition):
-        raise InvalidRequest(f"edition={edition!r} is no edition: write a text, such as '2026-W46'.")
-    return edition
+    if not isinstance(snapshot, str) or not snapshot or not is_writable(snapshot):
+        raise InvalidRequest(f"snapshot={snapshot!r} is no snapshot: write a text, such as '2026-W46'.")
+    return snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +118,14 @@ class AccountOptions:
         ledger: The file or database that keeps the account, or a ledger object; None for one in memory.
         who: Who asks.
         must_exist: Whether the ledger must exist; None begins one where there is none, and warns of it.
-        stand_in: Whether all of the records are public or made up.
+        synthetic: Whether all of the records are public or made up.
         separate_account: Whether the source may be under another ledger in this process.
     """
 
     ledger: Ledger | Path | str | None
     who: str | None
     must_exist: bool | None
-    stand_in: bool
+    synthetic: bool
     separate_account: bool
 
 
@@ -165,7 +169,7 @@ def account_of(
 
 def _account(options: AccountOptions, facts: Binding) -> Ledger:
     ledger = options.ledger
-    if options.stand_in:
+    if options.synthetic:
         _refuse_an_account(ledger=ledger, who=options.who, must_exist=options.must_exist)
         return NoAccount()
     if isinstance(ledger, str | Path):
@@ -177,15 +181,16 @@ def _account(options: AccountOptions, facts: Binding) -> Ledger:
 
 
 def _refuse_bad_options(options: AccountOptions) -> None:
-    if not isinstance(options.stand_in, bool):
+    if not isinstance(options.synthetic, bool):
         raise InvalidRequest(
-            f"stand_in={options.stand_in!r} is True or False: whether all of the records are public or made "
+            f"synthetic={options.synthetic!r} is True or False: whether all of the records are public or "
+            "made "
             "up."
         )
     if not isinstance(options.separate_account, bool):
-        raise InvalidRequest(f"separate_account={told(options.separate_account)} is True or False.")
+        raise InvalidRequest(f"separate_account={short_repr(options.separate_account)} is True or False.")
     if options.must_exist is not None and not isinstance(options.must_exist, bool):
-        raise InvalidRequest(f"must_exist={told(options.must_exist)} is True or False.")
+        raise InvalidRequest(f"must_exist={short_repr(options.must_exist)} is True or False.")
     if options.must_exist and options.ledger is None:
         raise InvalidRequest("must_exist=True needs ledger=: an account in memory begins anew each time.")
 
@@ -193,26 +198,27 @@ def _refuse_bad_options(options: AccountOptions) -> None:
 def _warn_of_no_ledger(name: str, before: int, *, only_arrays: bool) -> None:
     """Say that an account in memory is forgotten: once a process, and whenever a source is opened again."""
     if before:
-        told_first = (
+        first_sentence = (
             f"this is account number {before + 1} that this process begins in memory for the source of "
             f"{name!r}: each begins from nothing"
         )
-    elif only_arrays or _SAID:
+    elif only_arrays or _WARNED:
         return
     else:
-        told_first = (
+        first_sentence = (
             f"the account of {name!r} is in memory: whoever opens the table again begins from nothing"
         )
-    _SAID.append(name)
+    _WARNED.append(name)
     warnings.warn(
-        f"{told_first}, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'. Made-up "
-        "records need none: stand_in=True.",
+        f"{first_sentence}, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'. "
+        "Made-up "
+        "records need none: synthetic=True.",
         NoLedgerFile,
         stacklevel=4,
     )
 
 
-_SAID: list[str] = []
+_WARNED: list[str] = []
 
 
 def _refuse_an_account(**given: object) -> None:
@@ -220,8 +226,8 @@ def _refuse_an_account(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
             raise InvalidRequest(
-                f"stand_in=True keeps no account, so that {option}={value!r} is not for it. Leave it away, "
-                "or leave stand_in away if the records are real: every answer is charged then."
+                f"synthetic=True keeps no account, so that {option}={value!r} is not for it. Leave it away, "
+                "or leave synthetic away if the records are real: every answer is charged then."
             )
 
 

@@ -13,7 +13,7 @@ from prdp.plan.plan import Plan
 from prdp.policy import Policy
 from prdp.release.html import html_table
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 
 _SHOWN_COLUMNS = 6
 """How many columns a line names before it counts the rest; a notebook's view lists them all."""
@@ -26,22 +26,22 @@ class Opened:
     _reader: Reader
 
     @property
-    def stand_in(self) -> bool:
+    def synthetic(self) -> bool:
         """Whether the records are public or made up: nothing is charged, and all releases are marked."""
-        return self._reader.stand_in
+        return self._reader.synthetic
 
     @property
-    def left(self) -> Fraction:
-        """The part of every record's budget that is left; all of it for a stand-in.
+    def remaining(self) -> Fraction:
+        """The part of every record's budget that is left; all of it for a synthetic table.
 
         >>> import numpy
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
         >>> release = accounts.count(share=0.1)
-        >>> accounts.left
+        >>> accounts.remaining
         Fraction(9, 10)
         """
-        return self.ledger.left
+        return self.ledger.remaining
 
     @property
     def columns(self) -> list[str]:
@@ -57,19 +57,19 @@ class Opened:
 
     def has_answer(self, plan: Explainable) -> bool:
         """Say whether a plan has been answered before, so that asking again costs nothing."""
-        return not self.stand_in and plan.standing(self.ledger) is not None
+        return not self.synthetic and plan.standing(self.ledger) is not None
 
     def _explained(self, plan: Explainable, whose: Whose) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
-        left = None if self.stand_in else self.ledger.left_in(plan.region)
+        remaining = None if self.synthetic else self.ledger.remaining_in(plan.region)
         answered = self.has_answer(plan)
-        if isinstance(plan, Plan) and not self.stand_in and not answered:
-            plan = plan.hinted(plan.hint(self.ledger))
-        return explained(plan, self._reader.source, whose, left=left, answered=answered)
+        if isinstance(plan, Plan) and not self.synthetic and not answered:
+            plan = plan.warm_started(plan.warm_start(self.ledger))
+        return explained(plan, self._reader.source, whose, remaining=remaining, answered=answered)
 
     @property
     def _called(self) -> str:
-        return "prdp stand-in" if self.stand_in else "prdp"
+        return "prdp synthetic table" if self.synthetic else "prdp"
 
     @property
     def _title(self) -> str:
@@ -90,17 +90,17 @@ class Opened:
         return {}
 
     @property
-    def _shown_grains(self) -> Grains:
+    def _shown_rounding(self) -> Rounding:
         return {}
 
     @property
-    def _shown_left(self) -> str:
-        if self.stand_in:
+    def _shown_remaining(self) -> str:
+        if self.synthetic:
             return "public or made up: nothing is charged, and no answer is private"
         try:
-            left = self.ledger.left
-            least = "at least " if self.ledger.fixed and left < 1 else ""
-            return f"{least}{'all' if left == 1 else spelled(left)} of every budget left"
+            remaining = self.ledger.remaining
+            least = "at least " if self.ledger.immutable and remaining < 1 else ""
+            return f"{least}{'all' if remaining == 1 else spelled(remaining)} of every budget left"
         except PrdpError:  # a view must not fail: questions will say what is wrong with the account
             return "account not readable here"
 
@@ -112,22 +112,22 @@ class Opened:
         columns = ", ".join(self.columns[:_SHOWN_COLUMNS])
         more = len(self.columns) - _SHOWN_COLUMNS
         columns += f" and {more} more" if more > 0 else ""
-        return f"<{self._title}{policies}; {columns}; {self._shown_left}>"
+        return f"<{self._title}{policies}; {columns}; {self._shown_remaining}>"
 
     def _repr_html_(self) -> str:
         rows = []
         for name, kind in self._shown_schema.items():
             low, high = (spelled(end) for end in self._shown_bounds.get(name, (Fraction(0), Fraction(0))))
             bounds = f"{low} to {high}" if name in self._shown_bounds else ""
-            grain = spelled(self._shown_grains[name]) if name in self._shown_grains else ""
-            rows.append([name, kind.native or kind.kind.value, bounds, grain])
+            round_to = spelled(self._shown_rounding[name]) if name in self._shown_rounding else ""
+            rows.append([name, kind.native or kind.kind.value, bounds, round_to])
         policies = [f"{name} {policy!r}".strip() for name, policy in self._shown_policies.items()]
-        heads = ["column", "type", "bounds", "grain"]
-        return html_table(self._title, heads, rows, [*policies, self._shown_left])
+        heads = ["column", "type", "bounds", "round_to"]
+        return html_table(self._title, heads, rows, [*policies, self._shown_remaining])
 
 
 def reader_of(opened: Opened) -> Reader:
-    """Return what reads the records of a stand-in, for simulations; refuse real records."""
-    if not opened.stand_in:
-        raise TypeError("only a stand-in's records may be read without a charge")
+    """Return what reads the records of a synthetic table, for simulations; refuse real records."""
+    if not opened.synthetic:
+        raise TypeError("only a synthetic table's records may be read without a charge")
     return opened._reader  # noqa: SLF001  (the one way past an account, and it is for stand-ins alone)

@@ -40,7 +40,7 @@ Mechanism = Callable[[Any, Fraction, Fraction], object]
 
 _LONGEST = 10_000_000
 _DEEPEST = 100
-_MOST_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
+_MAX_BITS = 1990  # under 600 digits: read back under every limit that Python can be given
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _plain(value: object, depth: int = 0) -> object:  # noqa: PLR0911  (one retu
     match value:
         case None | bool():
             return value
-        case int() if value.bit_length() <= _MOST_BITS:
+        case int() if value.bit_length() <= _MAX_BITS:
             return int(value)
         case float():
             return float(value)
@@ -171,9 +171,9 @@ class CustomPlan:
         return self.planner.region()
 
     @property
-    def edition(self) -> str:
-        """Which edition of the data it asks."""
-        return self.planner.edition
+    def snapshot(self) -> str:
+        """Which snapshot of the data it asks."""
+        return self.planner.snapshot
 
     @property
     def text(self) -> str:
@@ -189,7 +189,7 @@ class CustomPlan:
             facts["source"] = self.planner.source
         if self.planner.where is not None:
             facts["where"] = canonical(self.planner.where)
-        facts |= {"edition": self.edition} if self.edition else {}
+        facts |= {"snapshot": self.snapshot} if self.snapshot else {}
         return facts | {"share": str(self.share)}
 
     def standing(self, ledger: Ledger) -> Released | None:
@@ -246,7 +246,7 @@ class CustomPlan:
             epsilon=epsilon,
             choices=(("kept budgets from", f"{float(least):.6g} on"),),
             failed=came.failed,
-            simulated=reader.stand_in,
+            simulated=reader.synthetic,
             left_out=self._left_out,
         )
 

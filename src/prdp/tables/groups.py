@@ -74,20 +74,20 @@ class Groups(Questions[ReleaseTable]):
         return self.table.policy
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of their budgets that the records of these groups have left.
 
         >>> import numpy
         >>> import prdp
         >>> sales = prdp.open({"year": numpy.array([2025, 2026])}, policy="1", name="sales")
-        >>> sales.group_by("year", keys=[2025, 2026]).left
+        >>> sales.group_by("year", keys=[2025, 2026]).remaining
         Fraction(1, 1)
         """
-        return self.table.ledger.left_in(self.table.planner.region(self.grouping))
+        return self.table.ledger.remaining_in(self.table.planner.region(self.grouping))
 
-    def where(self, condition: str) -> Groups:
+    def filter(self, condition: str) -> Groups:
         """Return the groups of those records alone for which a condition holds."""
-        return replace(self, table=self.table.where(condition))
+        return replace(self, table=self.table.filter(condition))
 
     def quantiles(
         self,
@@ -96,10 +96,10 @@ class Groups(Questions[ReleaseTable]):
         *,
         share: Exact,
         method: Chosen = "rank",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Find several quantiles of each group at once; as ``quantile``."""
-        return self._one(Quantile(column, listed_quantiles(q)), share, Options.of(method), fresh=fresh)
+        return self._one(Quantile(column, listed_quantiles(q)), share, Options.of(method), redraw=redraw)
 
     def histogram(
         self,
@@ -108,11 +108,11 @@ class Groups(Questions[ReleaseTable]):
         edges: Iterable[Number],
         share: Exact,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Count the records of each group whose value lies in each of some public bins."""
         crossed = self.grouping.crossed(bins(column, edges), self.table.planner.schema)
-        return replace(self, grouping=crossed).count(share=share, method=method, fresh=fresh)
+        return replace(self, grouping=crossed).count(share=share, method=method, redraw=redraw)
 
     def plan(
         self,
@@ -124,13 +124,13 @@ class Groups(Questions[ReleaseTable]):
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.table.planner.plan(queries, share, self.grouping, options=options, shares=shares)
 
-    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> ReleaseTable:
+    def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> ReleaseTable:
         plan = self.plan(query, share=share, options=options)
-        return plan.tabled(answer(self.table.ledger, plan, self._reader, fresh=fresh))
+        return plan.tabled(answer(self.table.ledger, plan, self._reader, redraw=redraw))
 
     def explain_plan(self, plan: Plan) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
         return self.table.explain_plan(plan)
 
-    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
-        return answer(self.table.ledger, plan, self._reader, fresh=fresh)
+    def _answered(self, plan: Plan, *, redraw: bool) -> Released:
+        return answer(self.table.ledger, plan, self._reader, redraw=redraw)

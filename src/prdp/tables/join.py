@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, Look
-from prdp.declare.columns import Number, read_bounds, read_grains, refuse_unless_mappings
+from prdp.declare.columns import Number, read_bounds, read_rounding, refuse_unless_mappings
 from prdp.declare.exact import Exact
 from prdp.declare.references import Tree
-from prdp.declare.units import MOST_ROWS, JoinedTables, Owners, read_most_rows
+from prdp.declare.units import MAX_ROWS, JoinedTables, PrivacyUnit, read_max_rows
 from prdp.engines.engine import JoinEngine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import tables_for
@@ -26,10 +26,10 @@ from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import KeyMassRead, OwnerRead
+from prdp.plan.reads import KeyMassRead, UnitRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import (
     AccountOptions,
     account_of,
@@ -38,9 +38,9 @@ from prdp.tables.arguments import (
     name_of,
     read_condition,
     read_declaration,
-    read_edition,
-    read_fixed,
-    read_one_row_each,
+    read_immutable,
+    read_one_row_per_unit,
+    read_snapshot,
 )
 from prdp.tables.queryable import Queried
 from prdp.tables.roles import refuse_two_names
@@ -62,15 +62,15 @@ class JoinSource:
         self.engine.ensure_there()
         refuse_duplicates(self.engine, self.tree)
 
-    def shown(self, read: OwnerRead | KeyMassRead) -> tuple[str, ...]:
+    def shown(self, read: UnitRead | KeyMassRead) -> tuple[str, ...]:
         """Return the statement of a read."""
         return self.engine.shown(read)
 
-    def shown_later(self, read: OwnerRead, *, count_rows: bool) -> str:
+    def shown_later(self, read: UnitRead, *, count_rows: bool) -> str:
         """Return the statement that follows a drawn clipping point."""
         return self.engine.shown_later(read, count_rows=count_rows)
 
-    def shown_together(self, read: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+    def shown_together(self, read: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of several looks that follow drawn clipping points."""
         return self.engine.shown_together(read, looks)
 
@@ -78,16 +78,16 @@ class JoinSource:
         """Return the keys that private records have, with the budgets behind each."""
         return self.engine.key_masses(read)
 
-    def fold_owners(self, read: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
+    def fold_units(self, read: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of the private records, by what their results add."""
-        return self.engine.fold_owners(read)
+        return self.engine.fold_units(read)
 
-    def scale_owners(self, read: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    def scale_units(self, read: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Return each group's total, every private record scaled down to its cap."""
-        return self.engine.scale_owners(read, caps, count_rows=count_rows)
+        return self.engine.scale_units(read, caps, count_rows=count_rows)
 
-    def scale_together(self, read: OwnerRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-        """Return for several looks at once what ``scale_owners`` does for one."""
+    def scale_together(self, read: UnitRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
+        """Return for several looks at once what ``scale_units`` does for one."""
         return self.engine.scale_together(read, looks)
 
 
@@ -113,18 +113,18 @@ def open_join(
     public: Collection[str] = (),
     public_by_declaration: bool = False,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    grain: Mapping[str, Exact] | None = None,
+    round_to: Mapping[str, Exact] | None = None,
     types: Mapping[str, Mapping[str, str]] | None = None,
-    most_rows: int = MOST_ROWS,
-    fixed: Iterable[str] | None = None,
-    one_row_each: bool = False,
-    edition: str | None = None,
+    max_rows: int = MAX_ROWS,
+    immutable: Iterable[str] | None = None,
+    one_row_per_unit: bool = False,
+    snapshot: str | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     must_exist: bool | None = None,
     separate_account: bool = False,
     who: str | None = None,
-    stand_in: bool = False,
+    synthetic: bool = False,
 ) -> Join:
     """Open tables that refer to each other, for private questions about one table's records.
 
@@ -145,7 +145,7 @@ def open_join(
             DataFrames of one Spark session. Only what is public may be there under two names.
         private: The table whose records are protected.
         key: The column that names them. A record whose key stands in several rows has the least of their
-            budgets, and a column on which they do not agree is unknown for it: docs/owners.md.
+            budgets, and a column on which they do not agree is unknown for it: docs/privacy_units.md.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
         policy: The public budget of a private record, as a function of its columns in the private table.
         database: Where all of the tables are: ``"postgresql://user@host/bank"``,
@@ -156,35 +156,36 @@ def open_join(
             be traced, such as a view over a function. Bound to the ledger: docs/joins.md.
         bounds: For number columns, the public least and greatest value. A column that several tables have is
             called ``"table.column"`` here, and in quotes in expressions.
-        grain: For columns that are added up, the public grain of their values.
+        round_to: For columns that are added up, the public rounding step of their values.
         types: For CSV files and text columns of frames, by table, SQL types by column.
-        most_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
+        max_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
             costs next to nothing.
-        fixed: Columns of the private table whose value never changes for a record; said when a ledger is
-            begun. They narrow whom a question is charged to only together with ``one_row_each``.
-        one_row_each: That a record has one row in the private table and keeps it, over all editions. Records
+        immutable: Columns of the private table whose value never changes for a record; said when a ledger is
+            begun. They narrow whom a question is charged to only together with ``one_row_per_unit``.
+        one_row_per_unit: That a record has one row in the private table and keeps it, over all snapshots.
+        Records
             with more rows there are left out of every answer; that a row is never replaced by another cannot
             be checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
-        edition: As in ``prdp.open``.
+        snapshot: As in ``prdp.open``.
         name: What it is called; by default the private table's name.
         ledger: As in ``prdp.open``.
         must_exist: As in ``prdp.open``.
         separate_account: As in ``prdp.open``.
         who: As in ``prdp.open``.
-        stand_in: As in ``prdp.open``.
+        synthetic: As in ``prdp.open``.
 
     Raises:
         InvalidRequest: Something is wrong by public facts alone; the message says what to write.
     """
-    engine, origins = _opened(tables, types, database, public, other=(references, bounds, grain))
+    engine, origins = _opened(tables, types, database, public, other=(references, bounds, round_to))
     tree = Tree.of(engine.schemas, private, key, public, references)
-    joined = _join_facts(engine, origins, tree, most_rows, declared=public_by_declaration)
-    names, schema, ends, grains = _declared(engine.schemas, bounds or {}, grain or {})
+    joined = _join_facts(engine, origins, tree, max_rows, declared=public_by_declaration)
+    names, schema, ends, rounding = _declared(engine.schemas, bounds or {}, round_to or {})
     checked = fitted_policy(policy, engine.schemas[private], _own_bounds(ends, names, private))
-    called, alone = name_of(name, private), read_one_row_each(one_row_each, private)
-    constant = _fixed_of(private, read_fixed(fixed, schema), names)
-    facts = Binding.of(called, schema, checked, ends, grains, None, constant, one_row_each=alone).facts
-    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
+    called, alone = name_of(name, private), read_one_row_per_unit(one_row_per_unit, private)
+    constant = _immutable_of(private, read_immutable(immutable, schema), names)
+    facts = Binding.of(called, schema, checked, ends, rounding, None, constant, one_row_per_unit=alone).facts
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
     own = _private_sources(tables, origins, tree)
     account = account_of(kept, Binding({**facts, **joined}), *own, sources=tables.values())
     return Join(
@@ -194,27 +195,27 @@ def open_join(
         names=names,
         _all_columns=schema,
         bounds=ends,
-        grain=grains,
-        most_rows=most_rows,
+        round_to=rounding,
+        max_rows=max_rows,
         name=called,
         ledger=account,
         tables=(private,),
-        _reader=Reader(JoinSource(engine, tree), stand_in),
+        _reader=Reader(JoinSource(engine, tree), synthetic),
         _origins=tuple(one.traced() for one in own),
-        one_row_each=alone,
-        edition=read_edition(edition),
-        _fixed=(constant or ()) if stand_in else account.fixed,
+        one_row_per_unit=alone,
+        snapshot=read_snapshot(snapshot),
+        _immutable=(constant or ()) if synthetic else account.immutable,
     )
 
 
 def _declared(
     schemas: Mapping[str, Schema],
     bounds: Mapping[str, tuple[Number, Number]],
-    grain: Mapping[str, Exact],
-) -> tuple[Mapping[str, tuple[str, str]], Schema, Bounds, Grains]:
+    round_to: Mapping[str, Exact],
+) -> tuple[Mapping[str, tuple[str, str]], Schema, Bounds, Rounding]:
     """Return the columns of all tables by their names in the join, with what is declared of them."""
     names, schema = _columns(schemas)
-    return names, schema, read_bounds(bounds, schema), read_grains(grain, schema)
+    return names, schema, read_bounds(bounds, schema), read_rounding(round_to, schema)
 
 
 def _private_sources(
@@ -239,17 +240,19 @@ def _opened(
     other: tuple[object, object, object],
 ) -> tuple[SqlEngine, Mapping[str, Origins]]:
     """Return the opened tables and their origins, or refuse what is no dict."""
-    references, bounds, grain = other
-    refuse_unless_mappings(tables=tables, types=types, references=references, bounds=bounds, grain=grain)
+    references, bounds, round_to = other
+    refuse_unless_mappings(
+        tables=tables, types=types, references=references, bounds=bounds, round_to=round_to
+    )
     _refuse_bad_types(types or {}, tables)
     engine = tables_for(tables, types or {}, database, public)
     return engine, join_origins(tables, engine)
 
 
 def _join_facts(
-    engine: SqlEngine, origins: Mapping[str, Origins], tree: Tree, most_rows: int, *, declared: bool
+    engine: SqlEngine, origins: Mapping[str, Origins], tree: Tree, max_rows: int, *, declared: bool
 ) -> dict[str, object]:
-    """Return what a ledger is bound to beside the private table; what the owner vouches for is named.
+    """Return what a ledger is bound to beside the private table; what the unit vouches for is named.
 
     Raises:
         InvalidRequest: A table has two names, a public one cannot be traced, or its key stands twice.
@@ -257,28 +260,28 @@ def _join_facts(
     read_declaration(declared)
     refuse_two_names(origins, tree, declared=declared)
     refuse_duplicates(engine, tree)
-    facts = {**tree.facts(), "most_rows": str(read_most_rows(most_rows))}
+    facts = {**tree.facts(), "max_rows": str(read_max_rows(max_rows))}
     return facts | ({"public_by_declaration": sorted(tree.public)} if declared else {})
 
 
-def _fixed_of(
-    private: str, fixed: tuple[str, ...] | None, names: Mapping[str, tuple[str, str]]
+def _immutable_of(
+    private: str, immutable: tuple[str, ...] | None, names: Mapping[str, tuple[str, str]]
 ) -> tuple[str, ...] | None:
     """Return the fixed columns, or refuse those of other tables: a record may have many rows there."""
-    for column in fixed or ():
+    for column in immutable or ():
         if names[column][0] != private:
             raise InvalidRequest(
                 f"fixed= names {column!r} of {names[column][0]!r}, but only columns of the private table "
                 f"{private!r} are fixed for a record: it may have any rows in other tables."
             )
-    return fixed
+    return immutable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Join(Queried):
     """Joined tables that answer with releases; what ``prdp.open_join`` returns.
 
-    It answers what a table with ``protect`` answers: docs/owners.md.
+    It answers what a table with ``privacy_unit`` answers: docs/privacy_units.md.
     """
 
     _engine: SqlEngine
@@ -287,17 +290,17 @@ class Join(Queried):
     names: Mapping[str, tuple[str, str]]
     _all_columns: Schema
     bounds: Bounds
-    grain: Grains
-    most_rows: int
+    round_to: Rounding
+    max_rows: int
     name: str
     ledger: Ledger
     tables: tuple[str, ...]
     _reader: Reader
     _origins: Sequence[Origins] = ()
     condition: Node | None = None
-    one_row_each: bool = False
-    edition: str = ""
-    _fixed: tuple[str, ...] = ()
+    one_row_per_unit: bool = False
+    snapshot: str = ""
+    _immutable: tuple[str, ...] = ()
 
     @property
     def _title(self) -> str:
@@ -331,8 +334,8 @@ class Join(Queried):
         return self.bounds
 
     @property
-    def _shown_grains(self) -> Grains:
-        return self.grain
+    def _shown_rounding(self) -> Rounding:
+        return self.round_to
 
     def over(self, *tables: str) -> Join:
         """Return the join of the private table with these, and with those on the way to them."""
@@ -344,7 +347,7 @@ class Join(Queried):
             joined += [step for step in self.tree.path(table) if step not in joined]
         return replace(self, tables=tuple(joined))
 
-    def where(self, condition: str) -> Join:
+    def filter(self, condition: str) -> Join:
         """Return the join of those results alone for which a condition on their columns holds."""
         planner = self.planner
         planner.refuse_elsewhere(condition)
@@ -358,25 +361,25 @@ class Join(Queried):
     def planner(self) -> Planner:
         """The planner of questions about the join, from its public facts."""
         here = {name: place for name, place in self.names.items() if place[0] in self.tables}
-        owners = Owners(self._key, self.most_rows, self._joined(here), self.one_row_each)
+        unit = PrivacyUnit(self._key, self.max_rows, self._joined(here), self.one_row_per_unit)
         return Planner(
             self.schema,
             self.policy,
             self.policy.levels,
             {name: ends for name, ends in self.bounds.items() if name in here},
-            {name: grain for name, grain in self.grain.items() if name in here},
-            owners,
+            {name: round_to for name, round_to in self.round_to.items() if name in here},
+            unit,
             self.condition,
             over=self.tables,
             elsewhere={name: table for name, (table, _) in self.names.items() if name not in here},
-            fixed=self._fixed,
-            edition=self.edition,
+            immutable=self._immutable,
+            snapshot=self.snapshot,
         )
 
     @property
-    def left(self) -> Fraction:
-        """The part of their budgets that these records have left, all of them; all of it for a stand-in."""
-        return self.ledger.left_in(self.planner.region())
+    def remaining(self) -> Fraction:
+        """The part of their budgets that all these records have left; 1 for a synthetic table."""
+        return self.ledger.remaining_in(self.planner.region())
 
     def _joined(self, names: Mapping[str, tuple[str, str]]) -> JoinedTables:
         tree = self.tree
@@ -402,8 +405,8 @@ class Join(Queried):
         tables: dict[str, dict[str, str]] = {name: {} for name in self._engine.schemas}
         for shown, (table, column) in self.names.items():
             tables[table][column] = shown
-        owners = Owners(self._key, self.most_rows, self._joined(self.names))
-        return Catalog(tables, self.tree.private, self.tree, owners, self._public_values, self.over)
+        unit = PrivacyUnit(self._key, self.max_rows, self._joined(self.names))
+        return Catalog(tables, self.tree.private, self.tree, unit, self._public_values, self.over)
 
     def _public_values(self, table: str, column: str) -> list[object]:
         """Return the values of a public table's column, each once."""
@@ -414,8 +417,8 @@ class Join(Queried):
     @property
     def _whose(self) -> Whose:
         tables = tuple((self._engine.slot(table), table) for table in self.tables)
-        owners = Owners(self._key, join=self._joined(self.names), one_row=self.one_row_each)
-        return Whose(owners.noun, "proofs/owners.md", tables)
+        unit = PrivacyUnit(self._key, join=self._joined(self.names), one_row=self.one_row_per_unit)
+        return Whose(unit.noun, "proofs/privacy_units.md", tables)
 
 
 def _columns(schemas: Mapping[str, Schema]) -> tuple[dict[str, tuple[str, str]], Schema]:
@@ -427,12 +430,12 @@ def _columns(schemas: Mapping[str, Schema]) -> tuple[dict[str, tuple[str, str]],
 def _names(schemas: Mapping[str, Schema]) -> dict[str, tuple[str, str]]:
     """Return what each column is called in the join: its own name, with its table's if others have it."""
     tables = [(table, column) for table, schema in schemas.items() for column in schema]
-    owners: dict[str, int] = {}
+    unit: dict[str, int] = {}
     for _, column in tables:
-        owners[column.lower()] = owners.get(column.lower(), 0) + 1
+        unit[column.lower()] = unit.get(column.lower(), 0) + 1
     names: dict[str, tuple[str, str]] = {}
     for table, column in tables:
-        shown = column if owners[column.lower()] == 1 else f"{table}.{column}"
+        shown = column if unit[column.lower()] == 1 else f"{table}.{column}"
         if shown.lower() in TAKEN or shown.lower() in {name.lower() for name in names}:
             raise InvalidRequest(
                 f"the column {shown!r} of {table!r} has a name that the join needs. Rename it."

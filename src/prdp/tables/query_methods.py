@@ -20,7 +20,7 @@ Answered = TypeVar("Answered")
 class Questions(ABC, Generic[Answered]):
     """The questions of tables and groups.
 
-    Every question takes ``share``, the part of every record's budget to use, such as 0.1, and ``fresh``, to
+    Every question takes ``share``, the part of every record's budget to use, such as 0.1, and ``redraw``, to
     pay for a new answer although the same question has been answered before. ``method`` names the mechanism,
     or brings its options with it: ``prdp.methods.Framework(split=0.5)``.
     """
@@ -36,27 +36,27 @@ class Questions(ABC, Generic[Answered]):
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
 
     @abstractmethod
-    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Answered:
+    def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> Answered:
         """Answer one query."""
 
     @abstractmethod
-    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
+    def _answered(self, plan: Plan, *, redraw: bool) -> Released:
         """Answer a plan."""
 
     @abstractmethod
     def explain_plan(self, plan: Plan) -> str:
         """Return what a plan would do; reads no record and charges nothing."""
 
-    def answer_plan(self, plan: Plan, *, fresh: bool = False) -> ReleaseTable:
+    def answer_plan(self, plan: Plan, *, redraw: bool = False) -> ReleaseTable:
         """Answer all queries of a plan from one charge."""
-        return plan.tabled(self._answered(plan, fresh=fresh))
+        return plan.tabled(self._answered(plan, redraw=redraw))
 
     def agg(
         self,
         *queries: Query,
         share: Exact,
         shares: Shares | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
         **named: Query,
     ) -> ReleaseTable:
         """Answer several queries from one charge, as a table with a column for each.
@@ -65,7 +65,7 @@ class Questions(ABC, Generic[Answered]):
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
         >>> answers = accounts.agg(prdp.count(), avg=prdp.mean("age"), share=0.25)
-        >>> answers.asked, answers["avg"].question, accounts.left
+        >>> answers.asked, answers["avg"].question, accounts.remaining
         (('count', 'avg'), 'mean of age', Fraction(3, 4))
 
         Args:
@@ -74,13 +74,13 @@ class Questions(ABC, Generic[Answered]):
             shares: What each query may use of it, in order or by name, such as ``{"n": 0.02, "avg": 0.08}``:
                 parts of every record's budget that add up to at most ``share``, and are charged. By default,
                 equal parts of ``share``.
-            fresh: Pay for new answers although these questions have been answered before.
-            named: More queries, each with the name of its column; ``share``, ``shares`` and ``fresh`` are
+            redraw: Pay for new answers although these questions have been answered before.
+            named: More queries, each with the name of its column; ``share``, ``shares`` and ``redraw`` are
                 names for ``.alias()``.
         """
-        _refuse_queries(share=share, shares=shares, fresh=fresh)
+        _refuse_queries(share=share, shares=shares, redraw=redraw)
         plan = self.plan(*gathered(queries, named), share=share, shares=shares)
-        return self.answer_plan(plan, fresh=fresh)
+        return self.answer_plan(plan, redraw=redraw)
 
     def explain(
         self,
@@ -121,7 +121,7 @@ class Questions(ABC, Generic[Answered]):
         *,
         share: Exact,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Count the records.
 
@@ -129,23 +129,24 @@ class Questions(ABC, Generic[Answered]):
             share: The part of every record's budget to use, such as ``"1/10"``.
             method: ``"clip"``, ``"partition"`` (the paper's Algorithm 1), ``"framework"`` (Algorithm 2) or
                 ``"naive"``; with options, ``prdp.methods.Partition(beta=0.05)``.
-            fresh: Pay for a new answer although this question has been answered before.
+            redraw: Pay for a new answer although this question has been answered before.
         """
-        return self._one(Count(), share, Options.of(method), fresh=fresh)
+        return self._one(Count(), share, Options.of(method), redraw=redraw)
 
     def sum(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Add up a column, or an expression over columns such as ``"price * quantity"``.
 
         Columns need public bounds, which may be as wide as you like; those of an expression follow from its
-        columns'. ``grain`` is what values are rounded to: by default the column's, and of an expression what
+        columns'. ``round_to`` is what values are rounded to: by default the column's, and of an expression
+        what
         follows from its columns'. ``method`` is ``"clip"`` by default, or ``"additive"`` where budgets grow
         with the column and that is better (docs/questions.md). Other arguments as in ``count``.
 
@@ -157,16 +158,16 @@ class Questions(ABC, Generic[Answered]):
         ...
         prdp.errors.InvalidRequest: sum('age') needs the column's public bounds. Write bounds={'age': (0, ...
         """
-        return self._one(Sum(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Sum(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def mean(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find the mean of a column: 3/4 of the share goes to the sum and 1/4 to the count.
 
@@ -180,61 +181,61 @@ class Questions(ABC, Generic[Answered]):
         >>> [(part.question, str(part.share)) for part in accounts.mean("age", share="1/2").parts]
         [('sum of age', '3/8'), ('count of age', '1/8')]
         """
-        return self._one(Mean(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Mean(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def variance(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find the mean squared distance from the mean; arguments as in ``mean``.
 
         Half of the share goes to the mean, and half to the sum of squared distances from it.
         """
-        return self._one(Variance(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Variance(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def std(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find the standard deviation: the root of ``variance``, at the same split."""
-        return self._one(Std(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Std(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def max(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "choice",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find about how large a column's largest value is.
 
         The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
         """
-        return self._one(Max(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Max(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def min(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "choice",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find about how small a column's smallest value is; as ``max``."""
-        return self._one(Min(column, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Min(column, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def quantile(
         self,
@@ -242,27 +243,27 @@ class Questions(ABC, Generic[Answered]):
         q: Exact,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "rank",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
 
         The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks.
         """
-        return self._one(Quantile(column, q, grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Quantile(column, q, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def median(
         self,
         column: str,
         *,
         share: Exact,
-        grain: Exact | None = None,
+        round_to: Exact | None = None,
         method: Chosen = "rank",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        return self._one(Quantile(column, "1/2", grain=grain), share, Options.of(method), fresh=fresh)
+        return self._one(Quantile(column, "1/2", round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def count_distinct(
         self,
@@ -270,13 +271,13 @@ class Questions(ABC, Generic[Answered]):
         *,
         share: Exact,
         method: Chosen = "distinct",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> Answered:
         """Count a column's different values: text, numbers, dates, truth values. NULL is none of them.
 
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
-        return self._one(CountDistinct(column), share, Options.of(method), fresh=fresh)
+        return self._one(CountDistinct(column), share, Options.of(method), redraw=redraw)
 
 
 def _refuse_queries(**reserved: object) -> None:

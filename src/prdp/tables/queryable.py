@@ -19,7 +19,7 @@ from prdp.expressions.nodes import Node
 from prdp.methods import Chosen
 from prdp.plan.explain import Whose
 from prdp.plan.functions import listed_quantiles
-from prdp.plan.key_plan import MOST_KEYS_OF_OWNERS, FindKeys, KeysPlan, Measured, keys_plan, never_found
+from prdp.plan.key_plan import MAX_KEYS_OF_UNITS, FindKeys, KeysPlan, Measured, keys_plan, never_found
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
@@ -69,8 +69,8 @@ class KeyQuestions(Opened):
         alphabet: object = None,
         longest: object = None,
         false_keys: Exact = FALSE_KEYS,
-        most_keys: int = MOST_KEYS_OF_OWNERS,
-        fresh: bool = False,
+        max_keys: int = MAX_KEYS_OF_UNITS,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Find the keys that a column has, with nothing known but what they may look like: docs/keys.md.
 
@@ -82,7 +82,7 @@ class KeyQuestions(Opened):
         >>> import prdp
         >>> homes = prdp.open({"zip": numpy.array(["94103"] * 400 + ["94110"] * 300)}, policy="1")
         >>> found = homes.find_keys("zip", pattern="[0-9]{5}", share=0.5)
-        >>> found.top(2).keys, homes.left  # now and then, one that nobody has comes after them
+        >>> found.top(2).keys, homes.remaining  # now and then, one that nobody has comes after them
         ((('94103',), ('94110',)), Fraction(1, 2))
 
         Args:
@@ -98,8 +98,9 @@ class KeyQuestions(Opened):
                 weighted by how likely their characters are in English words, titles and codes.
             longest: How many characters a text has at most.
             false_keys: How many keys that nobody has may be expected to be shown.
-            most_keys: With ``protect``, how many keys of one owner count, each with its part of the budget.
-            fresh: Pay for a new answer although this question has been answered before.
+            max_keys: With ``privacy_unit``, how many keys of one unit count, each with its part of the
+            budget.
+            redraw: Pay for a new answer although this question has been answered before.
 
         Warns:
             KeysOutOfReach: Hardly any key can be found with this share, by public facts.
@@ -112,7 +113,7 @@ class KeyQuestions(Opened):
             longest=longest,
             false_keys=false_keys,
         )
-        return self._keys(columns, search, share, fresh=fresh, most_keys=most_keys)
+        return self._keys(columns, search, share, redraw=redraw, max_keys=max_keys)
 
     def top_keys(
         self,
@@ -127,8 +128,8 @@ class KeyQuestions(Opened):
         alphabet: object = None,
         longest: object = None,
         false_keys: Exact = FALSE_KEYS,
-        most_keys: int = MOST_KEYS_OF_OWNERS,
-        fresh: bool = False,
+        max_keys: int = MAX_KEYS_OF_UNITS,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Find the k keys with the largest budget mass, or with the most records; as ``find_keys``.
 
@@ -153,8 +154,8 @@ class KeyQuestions(Opened):
             alphabet: As in ``find_keys``.
             longest: As in ``find_keys``.
             false_keys: As in ``find_keys``.
-            most_keys: As in ``find_keys``.
-            fresh: As in ``find_keys``.
+            max_keys: As in ``find_keys``.
+            redraw: As in ``find_keys``.
         """
         search = KeySearch(
             pattern=pattern,
@@ -164,10 +165,10 @@ class KeyQuestions(Opened):
             longest=longest,
             false_keys=false_keys,
         )
-        return self._keys(columns, search, share, fresh=fresh, size=k, per=by, most_keys=most_keys)
+        return self._keys(columns, search, share, redraw=redraw, size=k, per=by, max_keys=max_keys)
 
     def explain_keys(
-        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **said: Any
+        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **options: Any
     ) -> str:
         """Return what ``find_keys`` would charge, read, draw and need, with the same arguments.
 
@@ -177,8 +178,8 @@ class KeyQuestions(Opened):
         >>> print(homes.explain_keys("zip", pattern="[0-9]{5}", share=0.5).splitlines()[-2])
         note     of 100,000 possible keys, 0.01 that nobody has may be expected among those shown
         """
-        known = {name: said.pop(name) for name in ("size", "per", "most_keys") if name in said}
-        plan = self.plan_keys(columns, KeySearch(**said), share=share, **known)
+        known = {name: options.pop(name) for name in ("size", "per", "max_keys") if name in options}
+        plan = self.plan_keys(columns, KeySearch(**options), share=share, **known)
         *lines, ledger = self._explained(plan, self._whose).splitlines()
         notes = [*never_found(plan.query.domain.columns), *plan.notes()[:2]]
         return "\n".join([*lines, *(f"note     {note}" for note in notes), ledger])
@@ -191,7 +192,7 @@ class KeyQuestions(Opened):
         share: Exact,
         size: int | None = None,
         per: Measured = "mass",
-        most_keys: int = MOST_KEYS_OF_OWNERS,
+        max_keys: int = MAX_KEYS_OF_UNITS,
     ) -> KeysPlan:
         """Return what would be done to find keys, or refuse; reads and charges nothing.
 
@@ -201,7 +202,7 @@ class KeyQuestions(Opened):
             share: The part of every record's budget to use.
             size: How many of the largest to show; by default all that are found.
             per: What is added up for a key.
-            most_keys: How many keys of one owner count.
+            max_keys: How many keys of one unit count.
         """
         planner = self.planner
         listed = columns if isinstance(columns, list | tuple) else [columns]
@@ -212,17 +213,17 @@ class KeyQuestions(Opened):
             )
         by = read_keys(columns, planner.schema)
         domain = search.domain(by, planner.schema, planner.bounds)
-        return keys_plan(planner, FindKeys(by, domain, size, per, most_keys), share)
+        return keys_plan(planner, FindKeys(by, domain, size, per, max_keys), share)
 
     def _keys(
-        self, columns: Any, search: KeySearch, share: Exact, *, fresh: bool, **said: Any
+        self, columns: Any, search: KeySearch, share: Exact, *, redraw: bool, **options: Any
     ) -> ReleaseTable:
         self._refuse_shared(search.among, "among=")
-        plan = self.plan_keys(columns, search, share=share, **said)
-        standing = None if fresh else plan.standing(self.ledger)
+        plan = self.plan_keys(columns, search, share=share, **options)
+        standing = None if redraw else plan.standing(self.ledger)
         if standing is None and (words := plan.out_of_reach()):
             warnings.warn(words, KeysOutOfReach, stacklevel=3)
-        return plan.tabled(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.tabled(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def _refuse_shared(self, keys: object, what: str) -> None:
         """Refuse keys that come from the records themselves."""
@@ -272,7 +273,7 @@ class Queried(KeyQuestions, Questions[Release]):
         """The tables that SQL may name."""
 
     @abstractmethod
-    def where(self, condition: str) -> Self:
+    def filter(self, condition: str) -> Self:
         """Return those rows alone for which a condition holds."""
 
     @abstractmethod
@@ -282,8 +283,9 @@ class Queried(KeyQuestions, Questions[Release]):
     def group_by(self, *columns: str | GroupKey | Node, keys: object = None, other: bool = False) -> Groups:
         """Tell records apart by public keys; every question is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share. Where a record is an owner of
-        several rows, which may lie in several groups, all are answered together: docs/owners.md. A key that
+        The groups are disjoint, so each is answered with the whole share. Where a record is a unit of
+        several rows, which may lie in several groups, all are answered together: docs/privacy_units.md. A
+        key that
         no record has is answered with noise like any other; records whose key is not listed are in no answer,
         unless ``other`` makes a group of them.
 
@@ -291,7 +293,7 @@ class Queried(KeyQuestions, Questions[Release]):
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
         >>> counts = accounts.group_by(prdp.bins("age", [0, 40, 80])).count(share="1/4")
-        >>> [str(age) for (age,), _ in counts], accounts.ledger.left
+        >>> [str(age) for (age,), _ in counts], accounts.ledger.remaining
         (['[0, 40)', '[40, 80]'], Fraction(3, 4))
 
         Args:
@@ -317,7 +319,7 @@ class Queried(KeyQuestions, Questions[Release]):
         edges: Iterable[Number],
         share: Exact,
         method: Chosen = "clip",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> ReleaseTable:
         """Count the records whose value lies in each of some public bins; see ``prdp.bins``.
 
@@ -327,7 +329,7 @@ class Queried(KeyQuestions, Questions[Release]):
         >>> len(accounts.histogram("age", edges=[0, 20, 40, 60, 80], share="1/4"))
         4
         """
-        return self.group_by(bins(column, edges)).count(share=share, method=method, fresh=fresh)
+        return self.group_by(bins(column, edges)).count(share=share, method=method, redraw=redraw)
 
     def sql(
         self,
@@ -337,7 +339,7 @@ class Queried(KeyQuestions, Questions[Release]):
         shares: Mapping[str, Exact] | None = None,
         keys: Mapping[str, Any] | None = None,
         tables: Mapping[str, object] | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> SqlAnswers:
         """Answer a SQL statement; its aggregates are the questions that the methods above ask.
 
@@ -348,7 +350,7 @@ class Queried(KeyQuestions, Questions[Release]):
         >>> people = {"age": numpy.array([31, 58])}
         >>> accounts = prdp.open(people, policy="1", bounds={"age": (0, 120)}, name="accounts")
         >>> answers = accounts.sql("SELECT COUNT(*) AS n, AVG(age) FROM accounts WHERE age > 18", share=0.1)
-        >>> answers.columns, accounts.left
+        >>> answers.columns, accounts.remaining
         (('n', 'AVG(age)'), Fraction(9, 10))
 
         Args:
@@ -358,13 +360,13 @@ class Queried(KeyQuestions, Questions[Release]):
             keys: Public keys of what is grouped by, where the statement does not say them, such as
                 ``{"job": ["clerk", "chef"]}``.
             tables: Public tables that the statement names, by name: dicts of lists, or frames.
-            fresh: Pay for new answers although these questions have been answered before.
+            redraw: Pay for new answers although these questions have been answered before.
         """
         from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is an extra)
 
         self._refuse_private(keys, tables)
         return answered(
-            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, fresh=fresh
+            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, redraw=redraw
         )
 
     def explain_sql(
@@ -399,7 +401,7 @@ class Queried(KeyQuestions, Questions[Release]):
         *,
         share: Exact,
         method: Chosen = "rank",
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> tuple[Release, ...]:
         """Find several quantiles at once, ascending together; as ``quantile``.
 
@@ -412,7 +414,7 @@ class Queried(KeyQuestions, Questions[Release]):
         """
         query = Quantile(column, listed_quantiles(q))
         plan = self.plan(query, share=share, options=Options.of(method))
-        return plan.tabled(self._answered(plan, fresh=fresh)).releases[0]
+        return plan.tabled(self._answered(plan, redraw=redraw)).releases[0]
 
     def plan(
         self,
@@ -428,14 +430,14 @@ class Queried(KeyQuestions, Questions[Release]):
         """Return what a plan would do; reads no record and charges nothing."""
         return self._explained(plan, self._whose)
 
-    def _one(self, query: Query, share: Exact, options: Options, *, fresh: bool) -> Release:
+    def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> Release:
         plan = self.planner.plan([query], share, options=options, single=True)
         if len(plan.labels) > 1:
             raise InvalidRequest("quantile finds one quantile: write quantiles(column, [...]) for several.")
-        return plan.one(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.one(answer(self.ledger, plan, self._reader, redraw=redraw))
 
-    def _answered(self, plan: Plan, *, fresh: bool) -> Released:
-        return answer(self.ledger, plan, self._reader, fresh=fresh)
+    def _answered(self, plan: Plan, *, redraw: bool) -> Released:
+        return answer(self.ledger, plan, self._reader, redraw=redraw)
 
 
 def _keys_of(found: ReleaseTable, columns: Sequence[object], *, other: bool) -> list[Key]:

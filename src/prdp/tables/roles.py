@@ -50,21 +50,23 @@ def refuse_two_names(origins: Mapping[str, Origins], tree: Tree, *, declared: bo
     Args:
         origins: The origins of the tables.
         tree: How they are joined, and which are public.
-        declared: Whether the owner declares those to be public whose origins cannot be traced.
+        declared: Whether the unit declares those to be public whose origins cannot be traced.
     """
     for one, other in combinations(origins, 2):
         shared = origins[one].shared(origins[other])
         if not shared or {one, other} <= tree.public:
             continue
-        told = f"the tables {one!r} and {other!r} have one source ({shared})"
+        same_source = f"the tables {one!r} and {other!r} have one source ({shared})"
         public = [name for name in (one, other) if name in tree.public]
         if public:
             raise InvalidRequest(
-                f"{told}, and {public[0]!r} is declared public: what is read there would be protected by no "
+                f"{same_source}, and {public[0]!r} is declared public: what is read there would be "
+                "protected by no "
                 f"budget. Leave {public[0]!r} out. {_instead(tree, one, other)}"
             )
         raise InvalidRequest(
-            f"{told}: a record's own row would be there twice, and once be protected by another record's "
+            f"{same_source}: a record's own row would be there twice, and once be protected by another "
+            "record's "
             f"budget. {_instead(tree, one, other)}"
         )
     private = [origin for name, origin in origins.items() if name not in tree.public]

@@ -118,7 +118,7 @@ def count_in_memory(sources: Sequence[OpenedSource]) -> int:
 
 
 def remember_source(sources: Iterable[OpenedSource], account: Ledger) -> None:
-    """Keep that a source was opened, and under which ledger; stand-ins are not kept."""
+    """Keep that a source was opened, and under which ledger; synthetic tables are not kept."""
     if isinstance(account, NoAccount):
         return
     ledger = _ledger_of(account)
@@ -211,7 +211,7 @@ def found_before(origins: Origins) -> Callable[[], Origins]:
 
 def _unused(account: Ledger) -> tuple[Path, Head] | None:
     """Return the file and the head of a ledger in which nothing is charged yet."""
-    if not isinstance(account, DurableLedger) or account.path is None or account.left != 1:
+    if not isinstance(account, DurableLedger) or account.path is None or account.remaining != 1:
         return None
     head = newest_seen(account.shown, account.identity)
     return None if head is None else (account.path, head)
@@ -251,7 +251,7 @@ def _is_moved(account: Ledger, shown: str, identity: str) -> bool:
 def _what(account: Ledger, identity: str) -> str:
     """Return in words what a second account is."""
     if isinstance(account, NoAccount):
-        return "stand_in=True would answer about the same records for nothing"
+        return "synthetic=True would answer about the same records for nothing"
     if not isinstance(account, DurableLedger):
         return "an account in memory would be a second one, with the whole budget to spend"
     copy = "a copy of it" if account.identity == identity else "another ledger"

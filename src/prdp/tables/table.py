@@ -12,12 +12,12 @@ from prdp.declare.columns import (
     Number,
     default_name,
     read_bounds,
-    read_grains,
-    read_protect,
+    read_privacy_unit,
+    read_rounding,
     refuse_unless_mappings,
 )
 from prdp.declare.exact import Exact, exact_share
-from prdp.declare.units import MOST_ROWS, Owners, read_most_rows
+from prdp.declare.units import MAX_ROWS, PrivacyUnit, read_max_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import engine_for
@@ -32,7 +32,7 @@ from prdp.policy import Policy
 from prdp.release.custom import CustomRelease
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Grains, Schema
+from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import (
     AccountOptions,
     account_of,
@@ -40,10 +40,10 @@ from prdp.tables.arguments import (
     fitted_policy,
     name_of,
     read_condition,
-    read_edition,
-    read_fixed,
-    read_one_row_each,
+    read_immutable,
+    read_one_row_per_unit,
     read_policy,
+    read_snapshot,
 )
 from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
 from prdp.tables.queryable import Queried
@@ -59,20 +59,20 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     policy: Policy | str,
     engine: Engine | str | None = None,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    grain: Mapping[str, Exact] | None = None,
+    round_to: Mapping[str, Exact] | None = None,
     types: Mapping[str, str] | None = None,
     table: str | None = None,
-    protect: str | None = None,
-    fixed: Iterable[str] | None = None,
-    one_row_each: bool = False,
-    edition: str | None = None,
-    most_rows: int | None = None,
+    privacy_unit: str | None = None,
+    immutable: Iterable[str] | None = None,
+    one_row_per_unit: bool = False,
+    snapshot: str | None = None,
+    max_rows: int | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     must_exist: bool | None = None,
     separate_account: bool = False,
     who: str | None = None,
-    stand_in: bool = False,
+    synthetic: bool = False,
     rows_are_records: bool = False,
 ) -> Table:
     """Open a table for private questions. Reads the column names and types, and no record.
@@ -95,21 +95,26 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             your own, which must pass ``prdp.testing.engine_contract``: the guarantee depends on it.
         bounds: For number columns, the public least and greatest value. A value beyond them is moved to
             the nearest one, after the record's budget has been taken from the true value.
-        grain: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
+        round_to: For columns that are added up, the public grain of their values: ``"0.01"`` for cents.
         types: For CSV and JSON lines, or for text columns of a frame, SQL types by column.
         table: For a database, the table's name in it: ``"accounts"``.
-        protect: The column whose value says whose row it is, such as ``"customer_id"``. A record is then a
-            customer with all of that customer's rows, and rows without a value are left out: docs/owners.md.
-        fixed: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is begun,
+        privacy_unit: The column whose value says whose row it is, such as ``"customer_id"``. A record is
+        then a
+            customer with all of that customer's rows, and rows without a value are left out:
+            docs/privacy_units.md.
+        immutable: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is
+        begun,
             and kept by it. Questions about some of their values are then charged to those rows alone:
-            docs/accounting.md. With ``protect``, everything is charged to everybody all the same, unless
-            ``one_row_each`` is said too.
-        one_row_each: With ``protect``: that a customer has one row and keeps it, over all editions. Customers
+            docs/accounting.md. With ``privacy_unit``, everything is charged to everybody all the same, unless
+            ``one_row_per_unit`` is said too.
+        one_row_per_unit: With ``privacy_unit``: that a customer has one row and keeps it, over all
+        snapshots. Customers
             with more rows are left out of every answer; that a row is never replaced by another cannot be
             checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
-        edition: Which edition of a table that grows this is, such as ``"2026-W46"``: the same question about
-            another edition is another question.
-        most_rows: With ``protect``: a customer adds at most so many times what one row can add, 2^20 by
+        snapshot: Which snapshot of a table that grows this is, such as ``"2026-W46"``: the same question
+        about
+            another snapshot is another question.
+        max_rows: With ``privacy_unit``: a customer adds at most so many times what one row can add, 2^20 by
             default. A wide guess costs next to nothing.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``, or the address of a PostgreSQL
@@ -120,9 +125,9 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         separate_account: Whether this process may have the source under another ledger too, as where a table
             is also in a join: what a record loses under each adds up. Refused by default.
         who: Whose questions these are, in a ledger file; by default the user's name.
-        stand_in: Whether all of the records are public or made up, and stand in for real ones. Nothing is
+        synthetic: Whether all of the records are public or made up, and stand in for real ones. Nothing is
             charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
-            ``prdp.share_for`` and ``prdp.testing.simulate`` take stand-ins alone.
+            ``prdp.share_for`` and ``prdp.testing.simulate`` take synthetic tables alone.
         rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
             (a join, an aggregate, a sample), or a view of a database: your word that adding or removing a
             record adds or removes one row and changes no other.
@@ -132,31 +137,39 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     policy = read_policy(policy)
-    refuse_unless_mappings(bounds=bounds, grain=grain, types=types)
+    refuse_unless_mappings(bounds=bounds, round_to=round_to, types=types)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records, table=table)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, ends)
     called, traced = _called(name, source, table, engine), traced_once(source, engine, table)
-    grains, whose = read_grains(grain or {}, schema), read_protect(protect, schema)
-    constant = read_fixed(fixed, schema)
-    owners = _owners(whose, most_rows, one_row=read_one_row_each(one_row_each, whose))
+    rounding, whose = read_rounding(round_to or {}, schema), read_privacy_unit(privacy_unit, schema)
+    constant = read_immutable(immutable, schema)
+    unit = _unit(whose, max_rows, one_row=read_one_row_per_unit(one_row_per_unit, whose))
     public = Binding.of(
-        called, schema, checked, ends, grains, whose, constant, one_row_each=one_row_each, source=made
+        called,
+        schema,
+        checked,
+        ends,
+        rounding,
+        whose,
+        constant,
+        one_row_per_unit=one_row_per_unit,
+        source=made,
     )
-    kept = AccountOptions(ledger, who, must_exist, stand_in, separate_account)
-    account = account_of(kept, _with_most_rows(public, owners), OpenedSource(source, traced))
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
+    account = account_of(kept, _with_max_rows(public, unit), OpenedSource(source, traced))
     return Table(
         _engine=engine,
         policy=checked,
         bounds=ends,
-        grain=grains,
+        round_to=rounding,
         name=called,
         ledger=account,
-        _reader=Reader(engine, stand_in),
-        owners=owners,
-        edition=read_edition(edition),
-        _fixed=(constant or ()) if stand_in else account.fixed,
+        _reader=Reader(engine, synthetic),
+        unit=unit,
+        snapshot=read_snapshot(snapshot),
+        _immutable=(constant or ()) if synthetic else account.immutable,
         _traced=traced,
     )
 
@@ -166,26 +179,29 @@ def _called(name: str | None, source: object, table: str | None, engine: Engine)
     return name_of(name, default_name(source, table or getattr(engine, "table", None)))
 
 
-def _with_most_rows(facts: Binding, owners: Owners | None) -> Binding:
-    """Return the facts of a table, and how many rows an owner has at most where that was said."""
-    if owners is None or owners.one_row or owners.most_rows == MOST_ROWS:
+def _with_max_rows(facts: Binding, unit: PrivacyUnit | None) -> Binding:
+    """Return the facts of a table, and how many rows a unit has at most where that was said."""
+    if unit is None or unit.one_row or unit.max_rows == MAX_ROWS:
         return facts
-    return Binding({**facts.facts, "most_rows": str(owners.most_rows)})
+    return Binding({**facts.facts, "max_rows": str(unit.max_rows)})
 
 
-def _owners(protect: str | None, most_rows: int | None, *, one_row: bool) -> Owners | None:
-    if protect is None:
-        if most_rows is not None:
+def _unit(privacy_unit: str | None, max_rows: int | None, *, one_row: bool) -> PrivacyUnit | None:
+    if privacy_unit is None:
+        if max_rows is not None:
             raise InvalidRequest(
-                f"most_rows={most_rows!r} is for protect=: how many rows one customer can have. Without it, "
+                f"max_rows={max_rows!r} is for privacy_unit=: how many rows one customer can have. Without "
+                "it, "
                 "a row is a record."
             )
         return None
     if one_row:
-        if most_rows is not None:
-            raise InvalidRequest(f"most_rows={most_rows!r} is not for one_row_each=True: one row is all.")
-        return Owners(protect, 1, one_row=True)
-    return Owners(protect) if most_rows is None else Owners(protect, read_most_rows(most_rows))
+        if max_rows is not None:
+            raise InvalidRequest(f"max_rows={max_rows!r} is not for one_row_per_unit=True: one row is all.")
+        return PrivacyUnit(privacy_unit, 1, one_row=True)
+    return (
+        PrivacyUnit(privacy_unit) if max_rows is None else PrivacyUnit(privacy_unit, read_max_rows(max_rows))
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,21 +212,21 @@ class Table(Queried):
     >>> import prdp
     >>> accounts = prdp.open({"balance": numpy.array([120, 45])}, policy=prdp.Policy.constant(1))
     >>> number = accounts.count(share="1/4")
-    >>> accounts.count(share="1/4") == number, accounts.ledger.left  # asked again, it costs nothing
+    >>> accounts.count(share="1/4") == number, accounts.ledger.remaining  # asked again, it costs nothing
     (True, Fraction(3, 4))
     """
 
     _engine: Engine
     policy: Policy
     bounds: Bounds
-    grain: Grains
+    round_to: Rounding
     name: str
     ledger: Ledger
     _reader: Reader
     condition: Node | None = None
-    owners: Owners | None = None
-    edition: str = ""
-    _fixed: tuple[str, ...] = ()
+    unit: PrivacyUnit | None = None
+    snapshot: str = ""
+    _immutable: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
 
     @property
@@ -232,7 +248,7 @@ class Table(Queried):
 
     @property
     def _title(self) -> str:
-        whose = f" protecting {self.protect}" if self.protect else ""
+        whose = f" protecting {self.privacy_unit}" if self.privacy_unit else ""
         about = "" if self.condition is None else f" where {canonical(self.condition)}"
         return f"{self._called} table {self.name!r}{whose}{about}"
 
@@ -249,10 +265,10 @@ class Table(Queried):
         return self.bounds
 
     @property
-    def _shown_grains(self) -> Grains:
-        return self.grain
+    def _shown_rounding(self) -> Rounding:
+        return self.round_to
 
-    def where(self, condition: str) -> Table:
+    def filter(self, condition: str) -> Table:
         """Return the table of those records alone for which a condition holds.
 
         The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
@@ -261,7 +277,7 @@ class Table(Queried):
         >>> import numpy
         >>> import prdp
         >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), name="people")
-        >>> people.where("age >= 40").where("age < 60")  # doctest: +ELLIPSIS
+        >>> people.filter("age >= 40").filter("age < 60")  # doctest: +ELLIPSIS
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
         return self.filtered(read_condition(condition, self._engine.schema))
@@ -280,7 +296,7 @@ class Table(Queried):
         beta: Exact | None = None,
         sample: bool = False,
         name: str | None = None,
-        fresh: bool = False,
+        redraw: bool = False,
     ) -> CustomRelease:
         """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
 
@@ -296,10 +312,10 @@ class Table(Queried):
             sample: Whether rows with smaller budgets take part now and then, instead of never.
             name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
                 answer at no charge; without a name, every call is charged.
-            fresh: Pay for a new answer although this name has been answered before.
+            redraw: Pay for a new answer although this name has been answered before.
         """
         plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
-        return plan.own(answer(self.ledger, plan, self._reader, fresh=fresh))
+        return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def explain_run(
         self,
@@ -335,10 +351,11 @@ class Table(Queried):
         sample: bool,
         name: str | None,
     ) -> CustomPlan:
-        if self.protect is not None:
+        if self.privacy_unit is not None:
             raise InvalidRequest(
                 "run gives rows to a mechanism, and what it promises for a row it need not promise for "
-                f"all rows of one {self.protect!r}. Open the table without protect=, with one row for each."
+                f"all rows of one {self.privacy_unit!r}. Open the table without privacy_unit=, with one row "
+                "for each."
             )
         return custom_plan(
             self.planner,
@@ -359,43 +376,41 @@ class Table(Queried):
             self.policy,
             self.levels,
             self.bounds,
-            self.grain,
-            self.owners,
+            self.round_to,
+            self.unit,
             self.condition,
             self._engine.source,
-            fixed=self._fixed,
-            edition=self.edition,
+            immutable=self._immutable,
+            snapshot=self.snapshot,
         )
 
     @property
-    def left(self) -> Fraction:
-        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
+    def remaining(self) -> Fraction:
+        """The part of their budgets that all these records have left; 1 for a synthetic table.
 
         >>> import numpy
         >>> import prdp
-        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", fixed=["week"])
-        >>> release = visits.where("week = 46").count(share=0.75)
-        >>> visits.left, visits.where("week = 46").left, visits.where("week = 45").left
+        >>> visits = prdp.open({"week": numpy.array([45, 46])}, policy="1", immutable=["week"])
+        >>> release = visits.filter("week = 46").count(share=0.75)
+        >>> visits.remaining, visits.filter("week = 46").remaining, visits.filter("week = 45").remaining
         (Fraction(1, 4), Fraction(1, 4), Fraction(1, 1))
         """
-        return self.ledger.left_in(self.planner.region())
+        return self.ledger.remaining_in(self.planner.region())
 
     @property
-    def protect(self) -> str | None:
+    def privacy_unit(self) -> str | None:
         """The column whose value says whose row it is; None where a row is a record."""
-        return None if self.owners is None else self.owners.id
+        return None if self.unit is None else self.unit.id
 
     @property
     def _catalog(self) -> Catalog:
         from prdp.sql.catalog import Catalog  # noqa: PLC0415  (asked for by SQL alone)
 
-        return Catalog(
-            {self.name: {name: name for name in self._engine.schema}}, self.name, owners=self.owners
-        )
+        return Catalog({self.name: {name: name for name in self._engine.schema}}, self.name, unit=self.unit)
 
     @property
     def _whose(self) -> Whose:
-        record, proof = ("a row", "") if self.owners is None else (self.owners.noun, "proofs/owners.md")
+        record, proof = ("a row", "") if self.unit is None else (self.unit.noun, "proofs/privacy_units.md")
         return Whose(record, proof, (("prdp_records", self.name),))
 
     @property

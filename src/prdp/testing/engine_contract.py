@@ -14,11 +14,11 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
 from prdp.declare.computed import read_column
 from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.ledger import MemoryLedger
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead, RowRead
+from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.tables.table import open as open_table
 from prdp.testing.engine_records import (
@@ -26,7 +26,7 @@ from prdp.testing.engine_records import (
     DAYS,
     FRACTIONS,
     NAN,
-    OWNERS,
+    UNITS,
     WHOLES,
     record_of,
 )
@@ -41,13 +41,13 @@ from prdp.testing.reference import (
     reference_tops,
 )
 from prdp.testing.row_contract import RowContract
-from prdp.testing.unit_contract import PERSONAL, VALUE, OwnerContract, owner_reading, read_condition
-from prdp.testing.unit_reference import reference_owners, reference_scaled, rising_caps
+from prdp.testing.unit_contract import PERSONAL, VALUE, UnitContract, read_condition, unit_reading
+from prdp.testing.unit_reference import reference_scaled, reference_units, rising_caps
 
 __all__ = ["PERSONAL", "VALUE", "EngineContract"]
 
 
-class EngineContract(RowContract, KeyContract, OwnerContract):
+class EngineContract(RowContract, KeyContract, UnitContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def lost(self, records: Sequence[Record]) -> Engine | None:
@@ -105,11 +105,11 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
             assert [summary.cells for summary in found] == [summary.cells for summary in expected]
             assert sum(cell.total for summary in found for cell in summary.cells) == 2 * sum(ends)
 
-    def test_fractions_are_rounded_to_their_grain_and_moved_into_bounds(self) -> None:
+    def test_fractions_are_rounded_to_their_rounding_step_and_moved_into_bounds(self) -> None:
         """Add up doubles, NaN and the infinities among them."""
         records = [record_of(eps=0.5, x=x) for x in FRACTIONS]
-        for grain in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
-            measure = Measure("x", grain, -(10**9), 10**9)
+        for round_to in (Fraction(1, 100), Fraction(1), Fraction(5, 2)):
+            measure = Measure("x", round_to, -(10**9), 10**9)
             found, expected = self.summary(records, PERSONAL, measure)
             assert found.cells == expected.cells
 
@@ -172,19 +172,19 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
                 assert list(engine.key_totals(keys)) == expected
                 assert expected[0].keys
 
-    def test_each_value_stands_at_the_highest_level_of_its_records(self) -> None:
+    def test_each_value_is_at_the_highest_level_of_its_records(self) -> None:
         """Look at the values of every kind of column, in groups and in all, with a filter and without."""
         for column, where in (("v", None), ("x", None), ("job", "v > 5"), ("day", "eps < 1"), ("x", "v < 0")):
-            engine = self.engine(OWNERS)
+            engine = self.engine(UNITS)
             for grouping in (None, read_grouping(["job"], ["several", "nobody", "clerk"], engine.schema)):
                 reading = _key_reading(engine, column, where, grouping)
-                expected = [reference_tops(group, reading) for group in in_groups(OWNERS, grouping)]
+                expected = [reference_tops(group, reading) for group in in_groups(UNITS, grouping)]
                 assert list(engine.top_levels(reading)) == expected, (column, where, grouping)
                 assert any(summary.cells for summary in expected)
 
     def test_rows_are_handed_out_with_their_levels_and_no_others(self) -> None:
         """Ask for rows from several levels on, with filters, in columns of every kind and in any order."""
-        engine = self.engine(OWNERS)
+        engine = self.engine(UNITS)
         for columns, where in (
             (("v",), None),
             (("x", "eps"), None),
@@ -193,7 +193,7 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
         ):
             for least in (0, 1, 16, 40):
                 reading = _row_reading(engine, columns, where, least)
-                rows = reference_rows(self.as_held(OWNERS), reading)
+                rows = reference_rows(self.as_held(UNITS), reading)
                 expected = [(tuple(row.values()), level) for row, level in rows]
                 assert _rows(engine, reading) == Counter(map(repr, expected)), (columns, where, least)
                 assert expected
@@ -201,14 +201,13 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
     def test_nothing_depends_on_the_order_of_the_rows(self) -> None:
         """Ask tables of the same rows in three orders for all that an engine is asked for."""
         first, *others = (
-            _everything(self.engine(records))
-            for records in (OWNERS, OWNERS[::-1], OWNERS[1::2] + OWNERS[::2])
+            _everything(self.engine(records)) for records in (UNITS, UNITS[::-1], UNITS[1::2] + UNITS[::2])
         )
         assert all(other == first for other in others)
 
     def test_a_source_that_is_there_is_not_refused(self) -> None:
         """Look for the source before a question and after one, with records and without."""
-        for records in ([], OWNERS):
+        for records in ([], UNITS):
             engine = self.engine(records)
             engine.ensure_there()
             engine.summarise(_reading(engine, VALUE, None))
@@ -217,12 +216,12 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
     def test_a_source_that_is_gone_or_has_other_columns_is_refused_before_any_charge(self) -> None:
         """Ask tables that are no longer there; the words must be the same, whatever the records were."""
         for opened in (self.lost, self.changed):
-            engines = map(opened, ([], OWNERS, [record_of(eps=1.0, job="spy")]))
+            engines = map(opened, ([], UNITS, [record_of(eps=1.0, job="spy")]))
             words = {_refusal(engine) for engine in engines if engine is not None}
             assert len(words) <= 1, words
 
     def test_computed_columns_are_those_of_the_reference(self) -> None:
-        """Add up, tell apart and group by expressions: over records, values, and the rows of owners."""
+        """Add up, tell apart and group by expressions: over records, values, and the rows of units."""
         records = [
             record_of(eps=budget, v=v, x=x, job=job)
             for budget in (None, 0.2, 1.0)
@@ -249,11 +248,11 @@ class EngineContract(RowContract, KeyContract, OwnerContract):
                 for group in in_groups(records, grouping)
             ], of
             for groups in (None, grouping):
-                owners = OwnerRead(cells.policy, cells.levels, Owners("x"), measure, "sum", None, groups)
-                assert engine.fold_owners(owners) == reference_owners(records, owners), of
-            for caps in rising_caps(owners):
-                scaled = engine.scale_owners(owners, caps, count_rows=False)
-                assert scaled == reference_scaled(records, owners, caps, count_rows=False), of
+                unit = UnitRead(cells.policy, cells.levels, PrivacyUnit("x"), measure, "sum", None, groups)
+                assert engine.fold_units(unit) == reference_units(records, unit), of
+            for caps in rising_caps(unit):
+                scaled = engine.scale_units(unit, caps, count_rows=False)
+                assert scaled == reference_scaled(records, unit, caps, count_rows=False), of
 
     def test_an_empty_table_has_no_cells(self) -> None:
         """Ask an empty table, one whose values are all NULL, and for groups that nobody is in."""
@@ -324,13 +323,13 @@ def _everything(engine: Engine) -> tuple[object, ...]:
     """Return all that an engine can be asked for, of one table; rows in no order."""
     grouping = read_grouping(["job"], ["clerk", "several", ""], engine.schema)
     keys = _key_reading(engine, "x", "v > 5", grouping)
-    owners = owner_reading(engine, "job", VALUE, None, grouping)
+    unit = unit_reading(engine, "job", VALUE, None, grouping)
     return (
         engine.summarise(_reading(engine, VALUE, grouping)),
         engine.key_totals(keys),
         engine.top_levels(keys),
-        engine.fold_owners(owners),
-        *(engine.scale_owners(owners, caps, count_rows=False) for caps in rising_caps(owners)),
+        engine.fold_units(unit),
+        *(engine.scale_units(unit, caps, count_rows=False) for caps in rising_caps(unit)),
         _rows(engine, _row_reading(engine, ("job", "v", "x"), None, 8)),
     )
 

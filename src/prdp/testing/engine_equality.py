@@ -16,13 +16,13 @@ from prdp.cells.key_masses import KeyMasses
 from prdp.cells.measure import Measure
 from prdp.declare.groups import GroupKey, bins, date_trunc, read_grouping
 from prdp.declare.key_search import KeySearch
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.duckdb.engine import open_source
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.queries import Count, CountDistinct, Max, Mean, Quantile, Query, Sum, Variance
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, OwnerRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.base import reader_of
@@ -33,7 +33,7 @@ from prdp.testing.engine_records import DAYS, INFINITY, NAN, record_of
 from prdp.testing.reference import Record, in_groups, reference_keys, reference_summary
 from prdp.testing.seeded import Seeded
 from prdp.testing.simulate import simulate
-from prdp.testing.unit_reference import reference_owners
+from prdp.testing.unit_reference import reference_units
 
 _SCHEMA = pyarrow.schema(
     [
@@ -49,7 +49,7 @@ _SEED, _GROUPS = 5, 10_000
 _GIVEN: dict[str, Any] = {
     "policy": _PERSONAL,
     "bounds": {"v": (0, 1000), "x": (-100, 600)},
-    "stand_in": True,
+    "synthetic": True,
 }
 
 RECORDS = [
@@ -102,9 +102,9 @@ class EqualityContract(Brevity):
         own, duck = self.opened()
         asked: list[Query] = [Count(), Mean("v"), Sum("v"), Quantile("v", "1/2"), Variance("v"), Max("v")]
         asked += [Quantile("v", "9/10"), CountDistinct("v"), CountDistinct("job")]
-        for query in (*self.some(asked, 2), Sum("v * 2 - x", grain="1/8")):
+        for query in (*self.some(asked, 2), Sum("v * 2 - x", round_to="1/8")):
             _same(own, duck, query)
-        _same(own.where("NOT (x > 2) OR job = ''"), duck.where("NOT (x > 2) OR job = ''"), Mean("v"))
+        _same(own.filter("NOT (x > 2) OR job = ''"), duck.filter("NOT (x > 2) OR job = ''"), Mean("v"))
 
     def test_seeded_answers_for_groups_are_duckdb_s(self) -> None:
         """Ask by texts, whole numbers, bins and months, alone and together."""
@@ -121,9 +121,9 @@ class EqualityContract(Brevity):
             for query in self.some(asked, 3):
                 _same(own.group_by(*by, keys=keys), duck.group_by(*by, keys=keys), query)
 
-    def test_seeded_answers_about_owners_are_duckdb_s(self) -> None:
+    def test_seeded_answers_about_units_are_duckdb_s(self) -> None:
         """Let a record be all rows of a job, in groups and in all."""
-        own, duck = self.opened(protect="job")
+        own, duck = self.opened(privacy_unit="job")
         asked: list[Query] = [Count(), Sum("v"), Mean("v"), Max("v")]
         for query in self.some(asked, 2):
             _same(own, duck, query)
@@ -132,18 +132,18 @@ class EqualityContract(Brevity):
             _same(own.group_by(edges), duck.group_by(edges), query)
 
     def test_seeded_keys_are_duckdb_s(self) -> None:
-        """Look for texts, whole numbers and months that nobody listed, of records and of owners."""
-        for protect, columns, search in (
+        """Look for texts, whole numbers and months that nobody listed, of records and of units."""
+        for privacy_unit, columns, search in (
             (None, "job", KeySearch(pattern="[A-Za-z]{4,5}")),
             (None, "v", KeySearch(between=(0, 1000))),
             ("v", "job", KeySearch(among=["clerk", "chef", "nurse", "nobody"])),
         ):
             drawn = []
             for engine in (self.engine(RECORDS), _duckdb()):
-                table = open_table(engine=cast(Engine, _InOrder(engine)), **_GIVEN, protect=protect)
+                table = open_table(engine=cast(Engine, _InOrder(engine)), **_GIVEN, privacy_unit=privacy_unit)
                 plan = table.plan_keys(columns, search, share=1)
                 drawn.append(plan.draw(reader_of(table), Seeded(_SEED), 2))
-            assert drawn[0] == drawn[1], (protect, columns)
+            assert drawn[0] == drawn[1], (privacy_unit, columns)
 
     def test_ten_thousand_groups_have_their_records(self) -> None:
         """Group by texts and by whole numbers of which each stands in one or two records."""
@@ -165,7 +165,7 @@ class EqualityContract(Brevity):
             engine = self.engine(records)
             _hold_cells(engine, records)
             _hold_keys(engine, records)
-            _hold_owners(engine, records)
+            _hold_units(engine, records)
 
 
 def _duckdb() -> Engine:
@@ -241,8 +241,8 @@ def _hold_keys(engine: Engine, records: Sequence[Record]) -> None:
         assert list(engine.key_totals(reading)) == [reference_keys(records, plain, column)], column
 
 
-def _hold_owners(engine: Engine, records: Sequence[Record]) -> None:
+def _hold_units(engine: Engine, records: Sequence[Record]) -> None:
     policy = _PERSONAL.within(engine.schema, {})
     measure = Measure("v", Fraction(1), -(2**40), 2**40)
-    reading = OwnerRead(policy, policy.levels, Owners("job"), measure, "sum", None, None)
-    assert engine.fold_owners(reading) == reference_owners(records, reading)
+    reading = UnitRead(policy, policy.levels, PrivacyUnit("job"), measure, "sum", None, None)
+    assert engine.fold_units(reading) == reference_units(records, reading)

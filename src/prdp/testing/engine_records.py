@@ -42,7 +42,7 @@ def record_of(
     return {"eps": eps, "v": v, "x": x, "job": job, "day": day}
 
 
-OWNERS = [
+UNITS = [
     record_of(eps=budget, v=v, x=x, job=job, day=day)
     for job, day, x, rows in (
         ("clerk", DAYS[0], 0.0, [(0.2, 7), (9.9, 2**63 - 1), (1.0, 2**63 - 1), (0.2, None)]),
@@ -63,9 +63,9 @@ OWNERS = [
     )
     for budget, v in rows
 ]
-"""Rows of owners, told apart by job, day or x; several of them have an odd row."""
+"""Rows of units, distinguished by job, day or x; several of them have an odd row."""
 
-ONE_ROW_EACH = [
+ONE_ROW_PER_UNIT = [
     record_of(eps=eps, v=v, x=20.0 + place, job=f"one {place}", day=datetime(2025, 2, 1 + place))
     for place, (eps, v) in enumerate([(0.2, 7), (9.9, 2**41), (1.0, None), (None, 9), (0.0999, 9), (0.4, -3)])
 ]

@@ -21,7 +21,7 @@ import numpy as np
 from flint import arb, arb_poly, ctx, fmpq
 
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.cells.units import OwnerGroups
+from prdp.cells.units import UnitGroups
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -102,7 +102,7 @@ TOLERANCE = 1e-9
 
 _PRECISION = 256
 _TAIL_SCALES = 110
-_MOST_OUTPUTS = 200_000
+_MAX_OUTPUTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,23 +139,23 @@ class Loss:
 def worst_loss(
     universe: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
-    most_records: int,
+    max_records: int,
 ) -> Loss:
     """Return the comparison with the largest excess; see ``losses``."""
-    found = losses(universe, law, summary_of, promised, most_records)
+    found = losses(universe, law, summary_of, promised, max_records)
     return max(found, key=lambda loss: loss.excess)
 
 
 def losses(
     universe: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
-    most_records: int,
+    max_records: int,
 ) -> Iterator[Loss]:
-    """Compare every table of up to ``most_records`` records with itself plus each record.
+    """Compare every table of up to ``max_records`` records with itself plus each record.
 
     Args:
         universe: All records there can be; a table may hold one several times.
@@ -163,7 +163,7 @@ def losses(
         summary_of: The engine, from records to a summary. Where summaries merge it is called for
             single records and for none only.
         promised: What a record may lose.
-        most_records: The size of the largest table.
+        max_records: The size of the largest table.
     """
     summary_of_table = _merged_summaries(universe, summary_of)
     laws: dict[tuple[int, ...], Law] = {}
@@ -173,7 +173,7 @@ def losses(
             laws[table] = law(summary_of_table(table))
         return laws[table]
 
-    for table, added in _neighbours(len(universe), most_records):
+    for table, added in _neighbours(len(universe), max_records):
         measured, undrawn = _compared(law_of(table), law_of(tuple(sorted((*table, added)))))
         records = tuple(universe[index] for index in table)
         yield Loss(universe[added], records, measured, float(promised(universe[added])), undrawn)
@@ -183,7 +183,7 @@ def added_losses(
     tables: Sequence[Sequence[Record]],
     added: Sequence[Record],
     law: Callable[[Any], Law],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
 ) -> Iterator[Loss]:
     """Compare each of some tables with itself plus each of some records; the same cells only once."""
@@ -206,18 +206,18 @@ def added_losses(
 
 def _merged_summaries(
     universe: Sequence[Record],
-    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | OwnerGroups],
-) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | OwnerGroups]:
+    summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
+) -> Callable[[tuple[int, ...]], Summary | KeySummary | TopSummary | UnitGroups]:
     """Return the engine for tables given by places in the universe; it reads each record once if it can."""
     empty = summary_of([])
-    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of owners look twice
+    if not isinstance(empty, Summary):  # a key's records may be in both tables; groups of units look twice
         return lambda table: summary_of([universe[index] for index in table])
     single: list[Any] = [summary_of([record]) for record in universe]
     return lambda table: reduce(Summary.merged, (single[index] for index in table), empty)
 
 
-def _neighbours(kinds: int, most_records: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    for size in range(most_records):
+def _neighbours(kinds: int, max_records: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    for size in range(max_records):
         for table in combinations_with_replacement(range(kinds), size):
             for added in range(kinds):
                 yield table, added
@@ -342,16 +342,16 @@ def scan_probabilities(scan: Scan) -> tuple[Any, ...]:
 
 
 def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
-    reach = int(_TAIL_SCALES * scan.threshold_noise.scale) + 1
+    tail_factor = int(_TAIL_SCALES * scan.threshold_noise.scale) + 1
     found = [arb(0) for _ in scan.masses]
-    for rho in range(-reach, reach + 1):
+    for rho in range(-tail_factor, tail_factor + 1):
         here = _probability(scan.threshold_noise, rho)
         for place, mass in enumerate(scan.masses[:-1]):
             room = scan.thresholds[place] + rho - mass
             found[place] += here * _at_most(scan.mass_noise, room)
             here *= _at_most(scan.mass_noise, -room - 1)  # symmetric: Pr[noise > room]
         found[-1] += here
-    beyond = 2 * _at_most(scan.threshold_noise, -reach - 1)
+    beyond = 2 * _at_most(scan.threshold_noise, -tail_factor - 1)
     return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
 
 
@@ -394,11 +394,12 @@ def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
 def _shift_ratio(left: int, right: int, noise: DiscreteLaplace) -> Any:
     """Return the largest log-ratio of two centres with the same noise."""
     moved = abs(int(right) - int(left))
-    if moved + 2 > _MOST_OUTPUTS:
+    if moved + 2 > _MAX_OUTPUTS:
         raise ValueError(
             f"the universe is not tiny: one record moves a value by {moved} steps, and all outputs "
-            f"between are enumerated, {_MOST_OUTPUTS:,} at most. Take records with smaller values, or a "
-            "coarser lattice: a larger grain, fewer bits in Summary.refined, a smaller PointFinder.gate_bits."
+            f"between are enumerated, {_MAX_OUTPUTS:,} at most. Take records with smaller values, or a "
+            "coarser lattice: a larger rounding step, fewer bits in Summary.refined, a smaller "
+            "PointFinder.gate_bits."
         )
     return _moved_ratio(moved, noise)
 
@@ -419,10 +420,10 @@ def _shaped_ratio(one: Shaped, other: Shaped) -> Any:
 @lru_cache(maxsize=1 << 16)
 def _turned_ratio(moved: int, noise: ConcaveNoise) -> Any:
     turn = noise.ends[-1]
-    if moved + 2 * turn > _MOST_OUTPUTS:
+    if moved + 2 * turn > _MAX_OUTPUTS:
         raise ValueError(
             f"the universe is not tiny: a turn of the noise is {turn} steps, and all outputs of two turns "
-            f"are enumerated, {_MOST_OUTPUTS:,} at most. Take narrower bounds, or a coarser lattice."
+            f"are enumerated, {_MAX_OUTPUTS:,} at most. Take narrower bounds, or a coarser lattice."
         )
     return _largest(
         _log_ratio((-_ball(noise.at(abs(output)))).exp(), (-_ball(noise.at(abs(output - moved)))).exp())

@@ -9,19 +9,19 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.units import Fold
-from prdp.declare.computed import derived_grain, read_column
+from prdp.declare.computed import derived_rounding, read_column
 from prdp.declare.groups import Binned, GroupKey, bins, read_grouping
 from prdp.declare.references import Tree
-from prdp.declare.units import JoinedTables, Owners
+from prdp.declare.units import JoinedTables, PrivacyUnit
 from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.brevity import Brevity
 from prdp.testing.reference import Record
-from prdp.testing.unit_reference import reference_owners, reference_scaled, rising_caps
+from prdp.testing.unit_reference import reference_scaled, reference_units, rising_caps
 
 NAN, INFINITY = float("nan"), float("inf")
 _ONE, _EIGHTH = Fraction(1), Fraction(1, 8)
@@ -145,7 +145,7 @@ EXTREME: Tables = {
     "towns": [],
     "shops": [],
 }
-"""One owner more, who takes no part and widens every statistic."""
+"""One unit more, who takes no part and widens every statistic."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ class JoinCase:
     by: tuple[str | GroupKey, ...] = ()
     keys: Sequence[object] | None = None
     fold: Fold = "sum"
-    most_rows: int = 1000
+    max_rows: int = 1000
     one_row: bool = False
 
-    def reading(self, schemas: Mapping[str, Schema]) -> OwnerRead:
+    def reading(self, schemas: Mapping[str, Schema]) -> UnitRead:
         """Return what an engine is asked for."""
         tree = Tree.of(schemas, "people", "name", PUBLIC, REFERENCES)
         tables = list(dict.fromkeys(step for table in self.over for step in tree.path(table))) or ["people"]
@@ -175,17 +175,19 @@ class JoinCase:
         policy = POLICY.within(schemas["people"], {})
         columns = [key.column for key in groups.by] if groups is not None else []
         apart = groups is not None and all(column in names and join.owns(column) for column in columns)
-        owners = Owners("name", self.most_rows, join, self.one_row)
+        unit = PrivacyUnit("name", self.max_rows, join, self.one_row)
         measure = self._measure(schema)
-        return OwnerRead(policy, policy.levels, owners, measure, self.fold, where, groups, apart=apart)
+        return UnitRead(policy, policy.levels, unit, measure, self.fold, where, groups, apart=apart)
 
     def _measure(self, schema: Schema) -> Measure | None:
         if self.of is None:
             return None
         read = read_column(self.of, schema, "sum")
         node = read.expression
-        grain = derived_grain(node, schema, {"weight": _EIGHTH, "x": _EIGHTH}) if node is not None else None
-        return Measure(read.name, grain or _ONE, *self.ends, expression=node)
+        round_to = (
+            derived_rounding(node, schema, {"weight": _EIGHTH, "x": _EIGHTH}) if node is not None else None
+        )
+        return Measure(read.name, round_to or _ONE, *self.ends, expression=node)
 
 
 _KINDS = ("kind",), ["new", "old", "none"]
@@ -203,7 +205,7 @@ ALONE = (
     JoinCase(over=("shops",), where="street = 'high street'"),
     JoinCase(over=("items", "shops", "towns")),
     JoinCase(over=("items",), of="price"),
-    JoinCase(over=("items",), of="price", ends=(5, 6000), most_rows=2),
+    JoinCase(over=("items",), of="price", ends=(5, 6000), max_rows=2),
     JoinCase(over=("items",), of="price", ends=(-9, -2)),
     JoinCase(over=("items",), of="price", fold="max", where="age < 60"),
     JoinCase(over=("items",), of="price", fold="min"),
@@ -218,7 +220,7 @@ APART = (
     JoinCase(over=("items",), of="price", fold="max", by=("town",), keys=["u", "b", "B", "p"]),
     JoinCase(over=("orders",), by=(bins("age", [0, 31, 50, 99]),)),
 )
-"""By columns of owners: each is in one group at most."""
+"""By columns of units: each is in one group at most."""
 
 SHARED = (
     JoinCase(by=_KINDS[0], keys=_KINDS[1]),
@@ -229,11 +231,11 @@ SHARED = (
     JoinCase(over=("items",), of="price * 2 - 5", by=_WEIGHTS, where="age <> 32"),
     JoinCase(over=("items", "shops"), by=("street",), keys=["high street", "High Street"]),
 )
-"""By columns of rows: an owner may be in several groups."""
+"""By columns of rows: a unit may be in several groups."""
 
 
 class JoinContract(Brevity):
-    """Tests that an engine's owners are those of the plain Python reference, odd databases included."""
+    """Tests that an engine's units are those of the plain Python reference, odd databases included."""
 
     def engine(self, tables: Tables) -> JoinEngine:
         """Open the tables of ``COLUMNS`` with these rows."""
@@ -244,33 +246,33 @@ class JoinContract(Brevity):
         engine = self.engine(tables)
         for case in cases:
             reading = case.reading(engine.schemas)
-            found = engine.fold_owners(reading)
-            assert found == reference_owners(tables, reading), case
+            found = engine.fold_units(reading)
+            assert found == reference_units(tables, reading), case
             if reading.groups is not None and not reading.apart:
                 for caps in self.some(rising_caps(reading), 2):
                     for count_rows in {True, reading.measure is None}:
-                        scaled = engine.scale_owners(reading, caps, count_rows=count_rows)
+                        scaled = engine.scale_units(reading, caps, count_rows=count_rows)
                         assert scaled == reference_scaled(tables, reading, caps, count_rows=count_rows), case
 
-    def test_results_are_folded_by_the_owner_that_they_belong_to(self) -> None:
+    def test_results_are_folded_by_the_unit_that_they_belong_to(self) -> None:
         """Ask an odd database for counts, sums, extremes and computed columns, with filters."""
         self.hold(DATABASE, ALONE)
 
-    def test_owners_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
-        """Ask all of it of owners with one row in the private table: a filter makes no owner one of them."""
+    def test_units_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
+        """Ask all of it of units with one row in the private table: a filter makes no unit one of them."""
         cases = [replace(case, one_row=True) for case in (*ALONE, *APART, *SHARED)]
         self.hold(DATABASE, self.some(cases, 6))
 
-    def test_an_owner_is_in_one_group_of_owners_at_most(self) -> None:
-        """Group by columns of owners, one of whom has own rows in two groups."""
+    def test_an_unit_is_in_one_group_of_units_at_most(self) -> None:
+        """Group by columns of units, one of whom has own rows in two groups."""
         self.hold(DATABASE, APART)
 
-    def test_what_owners_add_to_several_groups_is_scaled_down_together(self) -> None:
+    def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:
         """Group by columns of rows, and by computed ones."""
         self.hold(DATABASE, SHARED)
 
-    def test_one_owner_more_changes_nothing_about_the_others(self) -> None:
-        """Take each owner away with all its rows, and add one that widens every statistic."""
+    def test_one_unit_more_changes_nothing_about_the_others(self) -> None:
+        """Take each unit away with all its rows, and add one that widens every statistic."""
         cases = (*ALONE[4:6], ALONE[14], *APART[1:2], *SHARED[1:2])
         self.hold(added(DATABASE, EXTREME), cases)
         names = list(dict.fromkeys(row["name"] for row in DATABASE["people"]))
@@ -282,13 +284,13 @@ class JoinContract(Brevity):
         turned = {name: list(reversed(table)) for name, table in DATABASE.items()}
         self.hold(turned, self.some((*ALONE[9:12], *APART[:2], *SHARED[:2]), 2))
 
-    def test_empty_tables_have_no_owners(self) -> None:
+    def test_empty_tables_have_no_units(self) -> None:
         """Ask a database without people, and one of people alone."""
         nothing: dict[str, list[Record]] = {name: [] for name in COLUMNS}
         self.hold(nothing, self.some((*ALONE, *APART, *SHARED), 6))
         self.hold({**nothing, "people": DATABASE["people"]}, self.some((*ALONE, *APART), 6))
 
-    def test_a_key_that_stands_twice_in_a_public_table_is_found_byte_by_byte(self) -> None:
+    def test_a_key_that_is_twice_in_a_public_table_is_found_byte_by_byte(self) -> None:
         """Look for keys that are NULL, differ in capitals, or are there twice."""
         assert not self.engine(DATABASE).has_twice("towns", "town_code")
         again = {**DATABASE, "towns": [*TOWNS, *TOWNS[:1]]}
@@ -301,7 +303,7 @@ def added(tables: Tables, more: Tables) -> Tables:
 
 
 def without(tables: Tables, name: str | None) -> Tables:
-    """Return tables without an owner, and without the orders and items that are nobody else's."""
+    """Return tables without a unit, and without the orders and items that are nobody else's."""
     orders = [row for row in tables["orders"] if row["buyer"] != name or name is None]
     numbers = {row["number"] for row in tables["orders"]} - {row["number"] for row in orders}
     return {

@@ -13,7 +13,7 @@ from prdp.declare.computed import column_of
 from prdp.declare.groups import GroupKey, Truncated, date_trunc, first_moment
 from prdp.declare.key_domains import microseconds_of
 from prdp.declare.key_search import read_keys
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
@@ -21,7 +21,7 @@ from prdp.expressions.parse import parse
 from prdp.plan.reads import KeyMassRead
 from prdp.policy import Policy
 from prdp.schema import Kind
-from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, OWNERS, WHOLES, record_of
+from prdp.testing.engine_records import BUDGETS, DAYS, FRACTIONS, UNITS, WHOLES, record_of
 from prdp.testing.reference import Record
 
 _LARGEST = 1 << 90
@@ -30,15 +30,15 @@ _LARGEST = 1 << 90
 def reference_masses(records: Sequence[Record], reading: KeyMassRead) -> dict[tuple[Any, ...], int]:
     """Return the budget mass of each key that some record has.
 
-    Which keys of an owner count, where not all do, is for each engine to say, by a fixed hash of its own.
+    Which keys of a unit count, where not all do, is for each engine to say, by a fixed hash of its own.
     """
     masses: Counter[tuple[Any, ...]] = Counter()
-    for rows in _owners(records, reading):
+    for rows in _unit(records, reading):
         levels = [_level(row, reading) for row in rows]
         keys = {key for row in rows if (key := _key(row, reading)) is not None}
         if keys and None not in levels:
             quanta = reading.levels.quanta(min(level for level in levels if level is not None))
-            chosen = sorted(keys, key=lambda key: _order(rows[0], key, reading))[: reading.most_keys]
+            chosen = sorted(keys, key=lambda key: _order(rows[0], key, reading))[: reading.max_keys]
             for key in chosen:
                 masses[key] += min(quanta, _LARGEST, reading.most or _LARGEST) // len(chosen)
     return dict(masses)
@@ -50,19 +50,19 @@ def rows_of_masses(masses: KeyMasses) -> list[tuple[tuple[Any, ...], int]]:
 
 
 def _order(row: Record, key: tuple[Any, ...], reading: KeyMassRead) -> str:
-    whose = None if reading.owners is None else row[reading.owners.id]
+    whose = None if reading.unit is None else row[reading.unit.id]
     return hashlib.sha256(repr((whose, key)).encode()).hexdigest()
 
 
-def _owners(records: Sequence[Record], reading: KeyMassRead) -> Iterable[list[Record]]:
-    if reading.owners is None:
+def _unit(records: Sequence[Record], reading: KeyMassRead) -> Iterable[list[Record]]:
+    if reading.unit is None:
         return [[record] for record in records]
     rows: dict[Any, list[Record]] = defaultdict(list)
     for record in records:
-        whose = record[reading.owners.id]
+        whose = record[reading.unit.id]
         if whose is not None and whose == whose:  # noqa: PLR0124  (NaN alone differs from itself)
             rows[whose].append(record)
-    alone = reading.owners.one_row_is_all
+    alone = reading.unit.one_row_is_all
     return [own for own in rows.values() if len(own) == 1 or not alone]
 
 
@@ -147,19 +147,19 @@ class KeyContract:
         kept = check(parse("v > 1"), engine.schema, Kind.BOOLEAN, "v > 1")
         assert not rows_of_masses(engine.key_masses(KeyMassRead(policy, policy.levels, by, kept)))
 
-    def test_an_owner_divides_its_budget_among_its_keys(self) -> None:
-        """Divide the least budget of all rows; of many keys, no owner counts with more than it has."""
-        engine = self.engine(OWNERS)
+    def test_an_unit_divides_its_budget_among_its_keys(self) -> None:
+        """Divide the least budget of all rows; of many keys, no unit counts with more than it has."""
+        engine = self.engine(UNITS)
         policy = _POLICY.within(engine.schema, {})
         where = check(parse("v <> 5000"), engine.schema, Kind.BOOLEAN, "v <> 5000")
         for whose, columns in (("job", "x"), ("job", "v"), ("x", "job"), ("day", "v")):
             by = read_keys(columns, engine.schema)
             for condition in (None, where):
-                reading = KeyMassRead(policy, policy.levels, by, condition, Owners(whose), most_keys=100)
-                self.masses(OWNERS, reading)
+                reading = KeyMassRead(policy, policy.levels, by, condition, PrivacyUnit(whose), max_keys=100)
+                self.masses(UNITS, reading)
 
-    def test_an_owner_of_several_rows_has_no_key_where_owners_have_one_row_each(self) -> None:
-        """Count all rows of an owner, whatever the filter lets through: who has two is in no mass."""
+    def test_an_unit_of_several_rows_has_no_key_where_units_have_one_row_per_unit(self) -> None:
+        """Count all rows of a unit, whatever the filter lets through: who has two is in no mass."""
         several = [record_of(eps=0.5, x=1.0, v=v) for v in (3, 4)]
         unbudgeted = [record_of(eps=0.5, x=2.0, v=3), record_of(eps=None, x=2.0, v=3)]
         records = [*several, *unbudgeted, record_of(eps=1.0, x=3.0, v=3), record_of(eps=1.0, x=4.0, v=5)]
@@ -168,11 +168,11 @@ class KeyContract:
         by = read_keys("v", engine.schema)
         third = check(parse("v = 3"), engine.schema, Kind.BOOLEAN, "v = 3")
         for condition in (None, third):
-            alone = Owners("x", 1, one_row=True)
+            alone = PrivacyUnit("x", 1, one_row=True)
             self.masses(records, KeyMassRead(policy, policy.levels, by, condition, alone))
 
-    def test_of_an_owner_with_many_keys_some_count_with_all_of_its_budget(self) -> None:
-        """Let one or two keys of a single owner count, the same ones in any order of the rows."""
+    def test_of_an_unit_with_many_keys_some_count_with_all_of_its_budget(self) -> None:
+        """Let one or two keys of a single unit count, the same ones in any order of the rows."""
         rows = [record_of(eps=0.5, x=1.0, v=v) for v in range(7)]
         engine = self.engine(rows)
         policy = _POLICY.within(engine.schema, {})
@@ -180,7 +180,7 @@ class KeyContract:
         index = policy.levels.index(0.5)
         assert index is not None
         for most in (1, 2):
-            reading = KeyMassRead(policy, policy.levels, by, None, Owners("x"), most_keys=most)
+            reading = KeyMassRead(policy, policy.levels, by, None, PrivacyUnit("x"), max_keys=most)
             found = sorted(rows_of_masses(engine.key_masses(reading)))
             assert [mass for _, mass in found] == [policy.levels.quanta(index) // most] * most
             assert found == sorted(rows_of_masses(self.engine(rows[::-1]).key_masses(reading)))

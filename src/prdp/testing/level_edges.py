@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.cells.units import OwnerGroups
+from prdp.cells.units import UnitGroups
 from prdp.levels import Levels
 
 Record = Mapping[str, Any]
@@ -22,9 +22,9 @@ _NEAR = 1e-6
 _HALVINGS = 200
 
 
-def levels_of(summary: Summary | KeySummary | TopSummary | OwnerGroups) -> Levels:
+def levels_of(summary: Summary | KeySummary | TopSummary | UnitGroups) -> Levels:
     """Return the grid that the budgets of a summary were rounded down to."""
-    if isinstance(summary, OwnerGroups):
+    if isinstance(summary, UnitGroups):
         return summary.summary.levels
     return summary.records.levels if isinstance(summary, TopSummary) else summary.levels
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.declare.computed import grain_of
+from prdp.declare.computed import rounding_of
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Facts
 from prdp.schema import ColumnType, Kind
 
 _SEED = 2026
-_MOST = 50_000_000
+_MAX = 50_000_000
 _ROWS = 100_000
 _LARGEST = 2**62  # of made-up whole numbers
-_MOST_LOGARITHM = 700  # e^700 is near the largest number there is
+_MAX_LOGARITHM = 700  # e^700 is near the largest number there is
 _WRITTEN = re.compile(r"(?:(?P<column>[^=:]+)=)?(?P<law>[a-z]+):(?P<numbers>[^:]+)")
 
 _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
@@ -63,7 +63,7 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     needed, draw = _LAWS[found["law"]]
     if len(numbers) != needed:
         raise InvalidRequest(f"{text!r}: {found['law']} takes {needed} numbers.")
-    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MOST_LOGARITHM:
+    if found["law"] == "lognormal" and numbers[0] + 4 * numbers[1] > _MAX_LOGARITHM:
         raise InvalidRequest(
             f"{text!r}: lognormal takes the mean and the spread of the logarithm. For a median of "
             "200,000 write lognormal:12.2,0.9."
@@ -81,21 +81,21 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     return made
 
 
-def grains_of(facts: Facts) -> dict[str, str]:
-    """Return the grains that the types of columns say, which made-up doubles do not have.
+def roundings_of(facts: Facts) -> dict[str, str]:
+    """Return the rounding steps that the types of columns say, which made-up doubles do not have.
 
     >>> from prdp.policy import Policy
     >>> from prdp.schema import ColumnType
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "x": ColumnType(Kind.NUMBER)}
-    >>> grains_of(Facts(cents, Policy("1"), {}, {}, {}))
+    >>> roundings_of(Facts(cents, Policy("1"), {}, {}, {}))
     {'price': '1/100'}
     """
     found = {
-        name: grain_of(name, facts.schema, facts.grain)
+        name: rounding_of(name, facts.schema, facts.round_to)
         for name, kind in facts.schema.items()
         if kind.kind is Kind.NUMBER and not kind.integer
     }
-    return {name: str(grain) for name, grain in found.items() if grain is not None}
+    return {name: str(round_to) for name, round_to in found.items() if round_to is not None}
 
 
 def _numbers(text: str, written: str) -> tuple[list[float], int]:
@@ -106,8 +106,8 @@ def _numbers(text: str, written: str) -> tuple[list[float], int]:
     except ValueError:
         raise InvalidRequest(f"{text!r} holds what is no number.") from None
     count = rows[0] if rows else _ROWS
-    if not 1 <= count <= _MOST:
-        raise InvalidRequest(f"{text!r}: n= is 1 to {_MOST:,}.")
+    if not 1 <= count <= _MAX:
+        raise InvalidRequest(f"{text!r}: n= is 1 to {_MAX:,}.")
     return numbers, count
 
 

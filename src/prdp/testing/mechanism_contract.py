@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.cells.units import OwnerGroups
+from prdp.cells.units import UnitGroups
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import TOLERANCE, Loss, Record, added_losses, content, losses
@@ -60,21 +60,21 @@ def untied(
         seed: Where the bytes of the first table start; the others follow.
     """
     at_once = [runs] * len(tables) if isinstance(runs, int) else runs
-    said_of: dict[Hashable, tuple[object, object]] = {}
+    answers_of: dict[Hashable, tuple[object, object]] = {}
     for place, (table, many) in enumerate(zip(tables, at_once, strict=True)):
         drawing, answering, its_law = Seeded(seed + place), Seeded(seed + place), law(table)
         for count in (many, *(1,) * _ONE_BY_ONE):
             drawn = list(its_law.draw(drawing, count))
-            said = list(answers(table, answering, count))
-            if len(said) != len(drawn):
-                return f"{count} runs give {len(drawn)} draws and {len(said)} answers"
+            given_answers = list(answers(table, answering, count))
+            if len(given_answers) != len(drawn):
+                return f"{count} runs give {len(drawn)} draws and {len(given_answers)} answers"
             if drawing.bytes(_NEXT_BYTES) != answering.bytes(_NEXT_BYTES):
                 return (
                     "answers read other bytes than draws of the law do: they are not drawn from it, once each"
                 )
-            for outcome, answer in zip(drawn, said, strict=True):
+            for outcome, answer in zip(drawn, given_answers, strict=True):
                 shown = content(answer)
-                known, known_shown = said_of.setdefault(outcome, (answer, shown))
+                known, known_shown = answers_of.setdefault(outcome, (answer, shown))
                 if known_shown != shown:
                     return f"the law drew {outcome!r} twice, and two things were said: {known!r}, {answer!r}"
     return ""
@@ -148,7 +148,7 @@ class MechanismContract:
             entropy, runs)`` that reads its bytes as ``law(...).draw(entropy, runs)`` does.
         records: The universe; a table may hold a record several times.
         shares: The shares to try.
-        most_records: The size of the largest table.
+        max_records: The size of the largest table.
         parts: For a mechanism of several steps, each step's law and its part of the share. Measuring
             the steps one by one catches what slack between them would hide.
         loose: Parts in which no record comes within 2 % of the promise, each with the reason: what the proof
@@ -169,7 +169,7 @@ class MechanismContract:
     mechanism: Any = None
     records: Sequence[Record] = ()
     shares: Sequence[Fraction] = (Fraction(1), Fraction(1, 3))
-    most_records: int = 2
+    max_records: int = 2
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1))
     }
@@ -190,7 +190,7 @@ class MechanismContract:
         answers: Iterable[object] = self.mechanism.answers(summary, share, entropy, runs)
         return answers
 
-    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary | OwnerGroups:
+    def summarise(self, records: Sequence[Record]) -> Summary | KeySummary | TopSummary | UnitGroups:
         """Return the cells of some records, as an engine finds them."""
         raise NotImplementedError
 
@@ -243,7 +243,7 @@ class MechanismContract:
 
     def _losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
         of_law, promised = self._part(law, part, share)
-        return losses(self.records, of_law, self._cells, promised, self.most_records)
+        return losses(self.records, of_law, self._cells, promised, self.max_records)
 
     def _edge_losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
         of_law, promised = self._part(law, part, share)
@@ -276,7 +276,7 @@ class MechanismContract:
 
     def _larger(self) -> Iterator[list[Record]]:
         kinds = len(self.records)
-        for size in range(2, self.most_records + 1):
+        for size in range(2, self.max_records + 1):
             for place in range(kinds):
                 yield [self.records[place]] * size
                 if kinds > 1:

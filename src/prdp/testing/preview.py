@@ -10,7 +10,7 @@ from typing import Any
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project
 from prdp.projects.toml_file import ProjectText
-from prdp.release.formatting import TOO_POOR
+from prdp.release.formatting import INSUFFICIENT_BUDGET
 
 _PLENTY = {"policy": "1000000000"}
 """A budget so large that answers are true, but for the width of the ranges of maxima and quantiles."""
@@ -26,7 +26,7 @@ class Errors:
         often: The error that 95 of 100 answers kept, in parts of the truth.
         covered: The part of the answers whose interval held the truth.
         flagged: The part of the answers that have a flag.
-        empty: The keys of groups that have no record in the stand-in; nothing above is about them.
+        empty: The keys of groups that have no record in the synthetic table; nothing above is about them.
     """
 
     column: str
@@ -47,7 +47,7 @@ def preview(
     runs: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Errors]:
-    """Ask a statement of a stand-in many times, and return how each column's answers lay.
+    """Ask a statement of a synthetic table many times, and return how each column's answers lay.
 
     Args:
         project: Declares the table.
@@ -59,12 +59,12 @@ def preview(
         progress: Called with the number of runs that are done.
     """
     listed = project.listed_for(name)
-    truth = project.with_policy(name, _PLENTY).open(name, stand_in=like).sql(text, share=1, **listed)
-    table = project.open(name, stand_in=like)
+    truth = project.with_policy(name, _PLENTY).open(name, synthetic=like).sql(text, share=1, **listed)
+    table = project.open(name, synthetic=like)
     judge = _Judge.of(truth)
     found: dict[int, list[tuple[float, bool, bool]]] = {place: [] for place in judge.numbers}
     for run in range(runs):
-        for row in table.sql(text, share=share, fresh=True, **listed).rows:
+        for row in table.sql(text, share=share, redraw=True, **listed).rows:
             for place, judged in judge.judged(row):
                 found[place].append(judged)
         progress(run + 1)
@@ -99,7 +99,9 @@ class _Judge:
         asked = [place for place in places if place not in named]
         numbers = tuple(place for place in asked if all(_number(row[place]) for row in rows.values()))
         if not rows or not numbers:
-            raise InvalidRequest("the stand-in has no record that the statement is about: the truth is 0.")
+            raise InvalidRequest(
+                "the synthetic table has no record that the statement is about: the truth is 0."
+            )
         return cls(named, numbers, rows, tuple(key for key in keys if key not in rows))
 
     def judged(self, row: Any) -> Iterator[tuple[int, tuple[float, bool, bool]]]:
@@ -115,9 +117,11 @@ def _number(cell: Any) -> bool:
 
 
 def _is_about_nobody(row: Any) -> bool:
-    """Say whether a group has no record: a budget without end leaves its answers 0, or too poor."""
+    """Say whether a group has no record: a budget without end leaves its answers 0, or flagged."""
     numbers = [cell for cell in row if _number(cell)]
-    return any(cell.flag == TOO_POOR for cell in numbers) or not any(float(cell) for cell in numbers)
+    return any(cell.flag == INSUFFICIENT_BUDGET for cell in numbers) or not any(
+        float(cell) for cell in numbers
+    )
 
 
 def _judged(answer: Any, true: float) -> tuple[float, bool, bool]:
@@ -145,12 +149,12 @@ def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
     listed = file.content.get("policies")
     if not isinstance(listed, dict) or not listed:
         raise InvalidRequest(f'{file.path.name} names no policies. Write [policies], then same = "1".')
-    made = {name: {"policy": said} if isinstance(said, str) else said for name, said in listed.items()}
-    for name, said in made.items():
+    made = {name: {"policy": entry} if isinstance(entry, str) else entry for name, entry in listed.items()}
+    for name, entry in made.items():
         if (
-            not isinstance(said, dict)
-            or "policy" not in said
-            or set(said) - {"policy", "at_most", "at_least"}
+            not isinstance(entry, dict)
+            or "policy" not in entry
+            or set(entry) - {"policy", "at_most", "at_least"}
         ):
             raise file.wrong(("policies", name), f'is not understood: write {name} = "10000 / balance".')
     return made

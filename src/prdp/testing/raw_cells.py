@@ -10,7 +10,7 @@ from prdp.tables.base import Opened, reader_of
 
 
 def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
-    """Return what a read finds in a stand-in, group by group; of a plan, its first query's."""
+    """Return what a read finds in a synthetic table, group by group; of a plan, its first query's."""
     read = asked.queries[0].read if isinstance(asked, Plan) else asked
     groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
     return groups

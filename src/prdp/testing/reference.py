@@ -118,12 +118,12 @@ def _cells(records: Iterable[Record], reading: CellRead) -> Iterator[Cell]:
 
 
 def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:
-    """Return a value in whole grains, moved into its bounds; None where there is none."""
+    """Return a value in whole rounding steps, moved into its bounds; None where there is none."""
     if value is None or value != value:  # noqa: PLR0124  (NaN alone differs from itself)
         return None
-    if isinstance(value, int) and measure.grain == 1:
+    if isinstance(value, int) and measure.round_to == 1:
         return max(measure.low, min(measure.high, value))
-    factor = 1 / measure.grain
+    factor = 1 / measure.round_to
     scaled = float(value) * factor.numerator / factor.denominator
     if scaled <= measure.low:
         return measure.low

@@ -26,8 +26,8 @@ def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int
     found = [("records", whole), (LEFT_OUT, whole - with_budget)]
     for column, (low, high) in declared.bounds.items():
         found += [
-            (f"{column} empty or unreadable", _count(everybody.where(f"{quoted(column)} IS NULL"))),
-            (f"{column} moved into its bounds", _count(everybody.where(_outside(column, low, high)))),
+            (f"{column} empty or unreadable", _count(everybody.filter(f"{quoted(column)} IS NULL"))),
+            (f"{column} moved into its bounds", _count(everybody.filter(_outside(column, low, high)))),
         ]
     return found
 
@@ -40,14 +40,14 @@ def left_out_of(project: Project, name: str, like: Any) -> str:
     whole, with_budget = _count(everybody), _count(declared)
     if whole == with_budget:
         return ""
-    none = f"{whole - with_budget:,} of the stand-in's {whole:,} records"
+    none = f"{whole - with_budget:,} of the synthetic table's {whole:,} records"
     return f"{none} have no budget: no answer is about them."
 
 
 def _opened(project: Project, name: str, like: Any) -> tuple[Table | Join, Table | Join]:
-    """Open a stand-in with the declared policy, and with one under which everybody has a budget."""
-    everybody = project.with_policy(name, {"policy": "1"}).open(name, stand_in=like)
-    return project.open(name, stand_in=like), everybody
+    """Open a synthetic table with the declared policy, and with one under which everybody has a budget."""
+    everybody = project.with_policy(name, {"policy": "1"}).open(name, synthetic=like)
+    return project.open(name, synthetic=like), everybody
 
 
 def _outside(column: str, low: Any, high: Any) -> str:

@@ -1,4 +1,4 @@
-"""Find the share that a question needs, by simulation on a public or made-up stand-in."""
+"""Find the share that a question needs, by simulation on a public or made-up synthetic table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prdp.release.table import Released, ReleaseTable
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.table import Table
-from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_stand_in, simulate
+from prdp.testing.simulate import refuse_unless_repeatable, refuse_unless_synthetic, simulate
 from prdp.testing.truth import everybody, true_answers
 
 SHARES = tuple(
@@ -83,7 +83,7 @@ def share_for(
     Args:
         query: What is to be asked, such as ``prdp.sum("balance")``.
         error: The relative error to stay within, such as ``"1%"``.
-        like: A table opened with ``stand_in=True``, or its groups: public or made-up records like yours.
+        like: A table opened with ``synthetic=True``, or its groups: public or made-up records like yours.
         confidence: The part of the answers that is to stay within it.
         method: Which mechanism answers; by default, the query's own.
         runs: How many answers to simulate for each share that is tried.
@@ -94,7 +94,7 @@ def share_for(
             "share_for takes a query and an open table or its groups: "
             "share_for(prdp.count(), error='1%', like=table)."
         )
-    refuse_unless_stand_in(like.table if isinstance(like, Groups) else like, "share_for")
+    refuse_unless_synthetic(like.table if isinstance(like, Groups) else like, "share_for")
     refuse_unless_repeatable(runs, seed)
     aim, level = _part(error, "error"), _part(confidence, "confidence")
     if aim > 1:
@@ -122,7 +122,7 @@ def share_for(
 
 
 def _left_out(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
-    """Return which records of a stand-in no answer is about, in words."""
+    """Return which records of a synthetic table no answer is about, in words."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     return plan.steps[0].labels[0].left_out

@@ -1,4 +1,4 @@
-"""The same questions with seeded noise, many times over: on stand-ins, never for publication."""
+"""The same questions with seeded noise, many times over: on synthetic tables, never for publication."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prdp.tables.queryable import Queried
 from prdp.tables.table import Table
 from prdp.testing.seeded import Seeded
 
-MOST_RUNS = 10**9
+MAX_RUNS = 10**9
 _SEED_BITS = 256
 _TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.count(), ...)."
 
@@ -73,22 +73,22 @@ def simulate(
     runs: int,
     seed: int,
 ) -> Sequence[Released]:
-    """Answer a query about a stand-in ``runs`` times with noise from a seed, charging nothing.
+    """Answer a query about a synthetic table ``runs`` times with noise from a seed, charging nothing.
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
-    only what was opened with ``stand_in=True`` is taken: public or made-up records.
+    only what was opened with ``synthetic=True`` is taken: public or made-up records.
 
     >>> import numpy
     >>> import prdp
-    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), synthetic=True)
     >>> [release.simulated for release in simulate(people, prdp.count(), share="1/4", runs=2, seed=7)]
     [True, True]
     """
     source = table.table if isinstance(table, Groups) else table
     if not isinstance(source, Table | Join | Links | Graph):
         raise InvalidRequest(_TAKES)
-    refuse_unless_stand_in(source, "simulate")
+    refuse_unless_synthetic(source, "simulate")
     refuse_unless_repeatable(runs, seed)
     if isinstance(source, Links | Graph):
         plan = _plan(source, query, share, method)
@@ -104,22 +104,22 @@ def simulate(
     return plan.draw(reader_of(source), Seeded(seed), runs)
 
 
-def refuse_unless_stand_in(source: Queried | Links | Graph, asked: str) -> None:
+def refuse_unless_synthetic(source: Queried | Links | Graph, asked: str) -> None:
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
-    if source.stand_in:
+    if source.synthetic:
         return
     openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
     (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
-        f"{asked} takes a table opened with stand_in=True: public or made-up records like yours. "
+        f"{asked} takes a table opened with synthetic=True: public or made-up records like yours. "
         f"{source.name!r} was opened without it, so its records are taken to be real, and answers that cost "
-        f"nothing would give them away. Open such a table with prdp.{opener}(..., stand_in=True)."
+        f"nothing would give them away. Open such a table with prdp.{opener}(..., synthetic=True)."
     )
 
 
 def refuse_unless_repeatable(runs: int, seed: int) -> None:
     """Refuse what is no number of runs, or no seed; a truth value is neither."""
-    if not _is_whole(runs) or not 1 <= runs <= MOST_RUNS:
+    if not _is_whole(runs) or not 1 <= runs <= MAX_RUNS:
         raise InvalidRequest(f"runs={_shown(runs)} is no number of runs: a whole number, 1 to 10^9.")
     if not _is_whole(seed) or seed.bit_length() > _SEED_BITS:
         raise InvalidRequest(f"seed={_shown(seed)} is no seed: a whole number, of at most {_SEED_BITS} bits.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from prdp.cells.cell import Cell
 from prdp.cells.summary import KeySummary, Summary, TopSummary
-from prdp.cells.units import OwnerCells, OwnerGroups
+from prdp.cells.units import UnitCells, UnitGroups
 from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
 from prdp.plan.methods import Options
@@ -20,10 +20,10 @@ from prdp.tables.base import reader_of
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
 from prdp.tables.table import Table
-from prdp.testing.simulate import refuse_unless_stand_in
+from prdp.testing.simulate import refuse_unless_synthetic
 
 
-def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells) -> list[Fraction]:
+def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells) -> list[Fraction]:
     """Return the true answers to a planned query, over the records that have a valid budget.
 
     Counts, sums, means and variances are exact. A maximum is the upper end of its range and
@@ -34,18 +34,18 @@ def truths(plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCell
 
 
 def _known_truths(  # noqa: PLR0911  (one return a query)
-    plan: QueryPlan, cells: Summary | KeySummary | TopSummary | OwnerCells
+    plan: QueryPlan, cells: Summary | KeySummary | TopSummary | UnitCells
 ) -> list[Fraction]:
     """Return the true answers to a query of the package."""
     query = plan.query
     if isinstance(cells, TopSummary | KeySummary):
         return [Fraction(cells.values.records if isinstance(cells, TopSummary) else cells.keys)]
-    if isinstance(cells, OwnerCells):
-        return _owner_truths(plan, cells)
-    grain = plan.measure.grain if plan.measure else Fraction(1)
+    if isinstance(cells, UnitCells):
+        return _unit_truths(plan, cells)
+    round_to = plan.measure.round_to if plan.measure else Fraction(1)
     valued = sorted(cells.valued().cells, key=_ends)
     count = sum(cell.count for cell in valued)
-    total = sum(cell.total for cell in valued) * grain
+    total = sum(cell.total for cell in valued) * round_to
     match query:
         case Count():
             return [Fraction(cells.records)]
@@ -54,16 +54,16 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
         case Mean():
             return [total / max(count, 1)]
         case Variance() | Std():
-            squares = sum(cell.squares for cell in valued) * grain**2
+            squares = sum(cell.squares for cell in valued) * round_to**2
             variance = squares / max(count, 1) - (total / max(count, 1)) ** 2
             return [variance if isinstance(query, Variance) else root(variance)]
         case Max():
-            return [Fraction(_ends(valued[-1])[1] if valued else 0) * grain]
+            return [Fraction(_ends(valued[-1])[1] if valued else 0) * round_to]
         case Min():
-            return [Fraction(_ends(valued[0])[0] if valued else 0) * grain]
+            return [Fraction(_ends(valued[0])[0] if valued else 0) * round_to]
         case Quantile():
             parts = query.at if isinstance(query.at, tuple) else (query.at,)
-            return [_quantile(valued, Fraction(part), count) * grain for part in parts]
+            return [_quantile(valued, Fraction(part), count) * round_to for part in parts]
         case _:
             name = type(query).__name__
             raise InvalidRequest(
@@ -74,30 +74,30 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
 
 def _own_truth(plan: QueryPlan, cells: Any) -> list[Fraction] | None:
     """Return what a query from outside the package says is true; None where it says nothing."""
-    query, sees = plan.query, plan.steps[0].sees
-    if not isinstance(query, Query) or sees is None:
+    query, select_input = plan.query, plan.steps[0].select_input
+    if not isinstance(query, Query) or select_input is None:
         return None
-    found = query.truth(sees(cells))
+    found = query.truth(select_input(cells))
     return None if found is None else list(map(Fraction, found))
 
 
-def _owner_truths(plan: QueryPlan, cells: OwnerCells) -> list[Fraction]:
-    """Return the true answers over the rows of owners: one, or one a group."""
-    grain = plan.measure.grain if plan.measure else Fraction(1)
+def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
+    """Return the true answers over the rows of units: one, or one a group."""
+    round_to = plan.measure.round_to if plan.measure else Fraction(1)
     if isinstance(plan.query, Max | Min) and isinstance(cells.totals, Summary):
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
-        return [(highest if isinstance(plan.query, Max) else lowest) * grain]
+        return [(highest if isinstance(plan.query, Max) else lowest) * round_to]
     if isinstance(plan.query, CountDistinct) and isinstance(cells.rows, Summary):
         return [Fraction(cells.rows.records)]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
     if isinstance(plan.query, Mean):
-        return [total * grain / max(count, 1) for total, count in zip(totals, rows, strict=True)]
-    return [total * grain for total in totals]
+        return [total * round_to / max(count, 1) for total, count in zip(totals, rows, strict=True)]
+    return [total * round_to for total in totals]
 
 
-def _added_up(found: Summary | OwnerGroups) -> tuple[int, ...]:
-    return found.unclipped() if isinstance(found, OwnerGroups) else (sum(cell.total for cell in found.cells),)
+def _added_up(found: Summary | UnitGroups) -> tuple[int, ...]:
+    return found.unclipped() if isinstance(found, UnitGroups) else (sum(cell.total for cell in found.cells),)
 
 
 def _ends(cell: Cell) -> tuple[int, int]:
@@ -124,16 +124,16 @@ def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
 
 
 def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
-    """Return what is true of a stand-in's records that have a budget: one answer, or one a group.
+    """Return what is true of a synthetic table's records that have a budget: one answer, or one a group.
 
     >>> import numpy
     >>> import prdp
-    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), stand_in=True)
-    >>> true_answers(people.where("age > 40"), prdp.count())
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1), synthetic=True)
+    >>> true_answers(people.filter("age > 40"), prdp.count())
     [Fraction(1, 1)]
     """
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
-    refuse_unless_stand_in(table, "true_answers")
+    refuse_unless_synthetic(table, "true_answers")
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     found = plan.read.taken(reader_of(table).read(plan.read))
     return [value for group in found for value in truths(plan, group)]

@@ -1,4 +1,4 @@
-"""Rows of owners folded one by one in plain Python: what every engine's folding is held to."""
+"""Rows of units folded one by one in plain Python: what every engine's folding is held to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prdp.cells.units import Caps, Fold
 from prdp.declare.computed import column_of
 from prdp.declare.units import JoinedTables
 from prdp.expressions.evaluate import evaluate
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 from prdp.testing.reference import Record, in_groups, magnitude_code, whole_value
 
 Rows = Sequence[Record]
@@ -23,8 +23,8 @@ Source = Rows | Mapping[str, Rows]
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """An owner that takes part.
+class Unit:
+    """A unit that takes part.
 
     Attributes:
         level: The least level of its own rows.
@@ -35,60 +35,60 @@ class Owner:
     values: tuple[tuple[int, ...], ...]
 
 
-def reference_owners(source: Source, reading: OwnerRead) -> tuple[tuple[Summary, Summary], ...]:
-    """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
-    owners = list(_owners(source, reading))
+def reference_units(source: Source, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
+    """Return the cells of what units contribute and of how many rows: of all, or of each group."""
+    unit = list(_unit(source, reading))
     if reading.groups is None or not reading.apart:
-        return (_cells(owners, reading),)
+        return (_cells(unit, reading),)
     return tuple(
-        _cells([Owner(one.level, (one.values[place],)) for one in owners if _only_in(one, place)], reading)
+        _cells([Unit(one.level, (one.values[place],)) for one in unit if _only_in(one, place)], reading)
         for place in range(len(reading.groups.keys))
     )
 
 
-def _only_in(owner: Owner, place: int) -> bool:
-    """Say whether a group is the one that all contributing rows of an owner are in."""
-    return all(bool(values) == (place == here) for here, values in enumerate(owner.values))
+def _only_in(unit: Unit, place: int) -> bool:
+    """Say whether a group is the one that all contributing rows of a unit are in."""
+    return all(bool(values) == (place == here) for here, values in enumerate(unit.values))
 
 
-def _cells(owners: Sequence[Owner], reading: OwnerRead) -> tuple[Summary, Summary]:
-    rows = _summary(owners, reading.counted, [sum(map(len, one.values)) for one in owners], reading)
+def _cells(unit: Sequence[Unit], reading: UnitRead) -> tuple[Summary, Summary]:
+    rows = _summary(unit, reading.counted, [sum(map(len, one.values)) for one in unit], reading)
     if reading.measure is None:
         return rows, rows
     if reading.groups is None or reading.apart:
-        added = [_folded(one.values[0], reading.fold) for one in owners]
+        added = [_folded(one.values[0], reading.fold) for one in unit]
     else:
-        added = [sum(map(abs, _contributions(one, reading, count_rows=False))) for one in owners]
-    return _summary(owners, reading.folded, added, reading), rows
+        added = [sum(map(abs, _contributions(one, reading, count_rows=False))) for one in unit]
+    return _summary(unit, reading.folded, added, reading), rows
 
 
-def reference_scaled(source: Source, reading: OwnerRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-    """Return each group's total, every owner's contributions scaled down to its cap together."""
+def reference_scaled(source: Source, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
+    """Return each group's total, every unit's contributions scaled down to its cap together."""
     totals = [0] * (len(reading.groups.keys) if reading.groups else 1)
-    for owner in _owners(source, reading):
-        added = [value << caps.bits for value in _contributions(owner, reading, count_rows=count_rows)]
-        size, cap = sum(map(abs, added)), caps.by_level[owner.level]
+    for unit in _unit(source, reading):
+        added = [value << caps.bits for value in _contributions(unit, reading, count_rows=count_rows)]
+        size, cap = sum(map(abs, added)), caps.by_level[unit.level]
         for place, value in enumerate(added):
             scaled = abs(value) if size <= cap else abs(value) * cap // size
             totals[place] += scaled if value > 0 else -scaled
     return tuple(totals)
 
 
-def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
-    """Yield the owners that take part: every own row has a valid budget, and some row contributes.
+def _unit(source: Source, reading: UnitRead) -> Iterator[Unit]:
+    """Yield the units that take part: every own row has a valid budget, and some row contributes.
 
-    Where owners have one row each, whoever has more own rows takes no part, whatever is in them.
+    Where units have one row each, whoever has more own rows takes no part, whatever is in them.
     """
-    join = reading.owners.join
+    join = reading.unit.join
     tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
     own_rows = tables["" if join is None else join.private]
     by_id: dict[Any, list[Record]] = defaultdict(list)
     for record in own_rows:
-        whose = record[reading.owners.id if join is None else join.key]
+        whose = record[reading.unit.id if join is None else join.key]
         if _is_there(whose):
             by_id[whose].append(record)
     for own in by_id.values():
-        if reading.owners.one_row and len(own) > 1:
+        if reading.unit.one_row and len(own) > 1:
             continue
         budgets = [evaluate(reading.policy.expression, record) for record in own]
         levels = [reading.levels.index(b if isinstance(b, float) else None) for b in budgets]
@@ -96,11 +96,11 @@ def _owners(source: Source, reading: OwnerRead) -> Iterator[Owner]:
         rows = own if join is None else list(results(own, tables, join))
         values = tuple(_values(group, reading) for group in in_groups(rows, reading.groups))
         if len(valid) == len(own) and any(values):
-            yield Owner(min(valid), values)
+            yield Unit(min(valid), values)
 
 
 def results(own: Rows, tables: Mapping[str, Rows], join: JoinedTables) -> Iterator[Record]:
-    """Yield the results of a join that belong to one owner; columns are called as in the join."""
+    """Yield the results of a join that belong to one unit; columns are called as in the join."""
     found: list[dict[str, Record]] = [{join.private: agreed(own)}]
     for table in join.tables[1:]:
         by = join.joined_by[table]
@@ -120,7 +120,7 @@ def _refers(result: Mapping[str, Record], *ends: tuple[str, str]) -> bool:
 
 
 def agreed(own: Rows) -> Record:
-    """Return one record for an owner: in each column what all its own rows hold, or nothing."""
+    """Return one record for a unit: in each column what all its own rows hold, or nothing."""
     return {
         name: value if all(_same(row[name], value) for row in own) else None for name, value in own[0].items()
     }
@@ -134,7 +134,7 @@ def _is_there(value: Any) -> bool:
     return value is not None and value == value  # noqa: PLR0124  (NaN alone differs from itself)
 
 
-def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
+def _values(rows: Iterable[Record], reading: UnitRead) -> tuple[int, ...]:
     """Return what each row contributes; nothing where the filter is not true or there is no value."""
     taken = (row for row in rows if reading.where is None or evaluate(reading.where, row) is True)
     measure = reading.measure
@@ -144,10 +144,10 @@ def _values(rows: Iterable[Record], reading: OwnerRead) -> tuple[int, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _contributions(owner: Owner, reading: OwnerRead, *, count_rows: bool) -> list[int]:
-    """Return what an owner adds to each group, moved into its public bounds."""
+def _contributions(unit: Unit, reading: UnitRead, *, count_rows: bool) -> list[int]:
+    """Return what a unit adds to each group, moved into its public bounds."""
     measure = reading.counted if count_rows else reading.folded
-    added = [len(values) if count_rows else sum(values) for values in owner.values]
+    added = [len(values) if count_rows else sum(values) for values in unit.values]
     return [max(-measure.high, min(measure.high, value)) for value in added]
 
 
@@ -157,20 +157,20 @@ def _folded(values: tuple[int, ...], fold: Fold) -> int:
     return max(values) if fold == "max" else min(values)
 
 
-def _summary(owners: Sequence[Owner], measure: Measure, added: Sequence[int], reading: OwnerRead) -> Summary:
+def _summary(unit: Sequence[Unit], measure: Measure, added: Sequence[int], reading: UnitRead) -> Summary:
     moved = [max(measure.low, min(measure.high, value)) for value in added]
     fineness = measure.per_octave
     keys = (
         magnitude_key(
-            reading.levels.quanta(owner.level), magnitude_code(value, fineness), measure.largest, fineness
+            reading.levels.quanta(unit.level), magnitude_code(value, fineness), measure.largest, fineness
         )
-        for owner, value in zip(owners, moved, strict=True)
+        for unit, value in zip(unit, moved, strict=True)
     )
     cells = [Cell(key, 1, value) for key, value in zip(keys, moved, strict=True)]
     return Summary.of(reading.levels, measure.smallest, measure.largest, cells)
 
 
-def rising_caps(reading: OwnerRead) -> list[Caps]:
+def rising_caps(reading: UnitRead) -> list[Caps]:
     """Return caps that rise with the level, from nothing to all that there can be."""
     levels, most = reading.levels, reading.folded.high
     rising = [levels.quanta(level) for level in range(levels.top + 1)]

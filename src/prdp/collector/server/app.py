@@ -28,8 +28,8 @@ from prdp.collector.snapshot import Snapshot, status_of
 from prdp.collector.tickets import is_operator
 from prdp.collector.wire import (
     JSON_TYPE,
-    MOST_BATCH_BYTES,
-    MOST_REPORT_BYTES,
+    MAX_BATCH_BYTES,
+    MAX_REPORT_BYTES,
     Submission,
     read_batch,
     read_single,
@@ -192,13 +192,13 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
         """Take in one report; the acknowledgement says that it is on disk."""
         if bearer(request) is None:
             raise Refused("no_ticket")
-        body = await read_body(request, MOST_REPORT_BYTES, patience.body_seconds)
+        body = await read_body(request, MAX_REPORT_BYTES, patience.body_seconds)
         submission = read_single(content_type(request), body, bearer(request), desk.rounds)
         (outcome,) = await desk.take([submission])
         if isinstance(outcome, Refused):
             raise outcome
-        status, said = _ACKNOWLEDGED[outcome]
-        return Response(said, status, media_type=JSON_TYPE)
+        status, answered = _ACKNOWLEDGED[outcome]
+        return Response(answered, status, media_type=JSON_TYPE)
 
     @app.post(
         "/v1/batches", response_model=models.BatchAcknowledged, openapi_extra=models.MANY_REPORTS,
@@ -208,7 +208,7 @@ def _add_reporting(app: FastAPI, desk: Desk, patience: Patience) -> None:
     )  # fmt: skip
     async def batch(request: Request) -> Response:
         """Take in many reports, each with its ticket; say of each whether it is on disk."""
-        body = await read_body(request, MOST_BATCH_BYTES, patience.body_seconds)
+        body = await read_body(request, MAX_BATCH_BYTES, patience.body_seconds)
         read = read_batch(content_type(request), body, desk.rounds)
         taken = [each for each in read if isinstance(each, Submission)]
         outcomes = iter(await desk.take(taken) if taken else [])
@@ -233,9 +233,9 @@ def _add_operating(app: FastAPI, desk: Desk) -> None:
             raise Refused("wrong_operator")
 
     only = [Depends(_OPERATOR), Depends(operator)]
-    said = models.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
+    answered = models.refusals("no_operator", "wrong_operator", "no_open_round", "storage")
 
-    @app.post("/v1/operator/close", response_model=models.StudyStatus, dependencies=only, responses=said)
+    @app.post("/v1/operator/close", response_model=models.StudyStatus, dependencies=only, responses=answered)
     async def close() -> Response:
         """Close the open round: add it up, and open the next one or publish the result."""
         if desk.snapshot.open_campaign is None:

@@ -19,9 +19,9 @@ async def read_body(request: Request, most: int, seconds: float) -> bytes:
     Raises:
         Refused: It is larger than ``most``, slower than ``seconds``, or ends too early.
     """
-    told = request.headers.get("content-length", "")
+    length = request.headers.get("content-length", "")
     waits = request.headers.get("expect", "").lower() == "100-continue"
-    if told.isdecimal() and int(told[:20]) > most:
+    if length.isdecimal() and int(length[:20]) > most:
         if not waits:
             await _drain(request)
         raise Refused("too_large")

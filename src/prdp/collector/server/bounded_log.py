@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TextIO
 
 _SECONDS = 60.0
-_MOST_LINES = 20
-_MOST_CHARACTERS = 300
+_MAX_LINES = 20
+_MAX_CHARACTERS = 300
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class BoundedLog(logging.Handler):
         known = self._seen.get(text)
         if known is not None:
             known.more += 1
-        elif len(self._seen) < _MOST_LINES:
+        elif len(self._seen) < _MAX_LINES:
             self._seen[text] = _Seen(now)
             self._write(text)
 
@@ -61,5 +61,5 @@ def _line(record: logging.LogRecord) -> str:
     """Return a message's first line, and the type of what was raised; its words may be a sender's."""
     first = record.getMessage().strip().partition("\n")[0]
     kind = record.exc_info[0] if isinstance(record.exc_info, tuple) else None
-    said = f"{first} ({kind.__name__})" if kind is not None else first
-    return "".join(letter for letter in said if letter.isprintable())[:_MOST_CHARACTERS]
+    line = f"{first} ({kind.__name__})" if kind is not None else first
+    return "".join(letter for letter in line if letter.isprintable())[:_MAX_CHARACTERS]

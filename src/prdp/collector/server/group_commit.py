@@ -24,8 +24,8 @@ from prdp.errors import CollectorError
 
 T = TypeVar("T")
 
-_MOST_WAITING = 20_000
-_MOST_AT_ONCE = 2_000
+_MAX_WAITING = 20_000
+_MAX_AT_ONCE = 2_000
 _LOOK_SECONDS = 1.0
 
 LOG = logging.getLogger("prdp.collector")
@@ -56,7 +56,7 @@ class Desk:
         self._store: SqlStore | None = None
         self._snapshot: Snapshot | None = None
         self._rounds: Rounds | None = None
-        self._told = ""
+        self._last_error = ""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -95,7 +95,7 @@ class Desk:
         Raises:
             Refused: Too many wait, or they cannot be stored.
         """
-        if self._in_line + len(submissions) > _MOST_WAITING:
+        if self._in_line + len(submissions) > _MAX_WAITING:
             raise Refused("busy")
         by_campaign: dict[bytes, list[int]] = {}
         for place, submission in enumerate(submissions):
@@ -157,7 +157,7 @@ class Desk:
         size = 0
         for waiting in self._waiting:
             size += len(waiting.submissions)
-            if group and (size > _MOST_AT_ONCE or waiting.digest != group[0].digest):
+            if group and (size > _MAX_AT_ONCE or waiting.digest != group[0].digest):
                 break
             group.append(waiting)
         del self._waiting[: len(group)]
@@ -211,10 +211,10 @@ class Desk:
 
     def _complain(self, error: Exception) -> None:
         """Tell the operator what is wrong, once."""
-        told = str(error) if isinstance(error, CollectorError) else f"failed: {type(error).__name__}"
-        if told != self._told:
-            LOG.error("%s", told)
-        self._told = told
+        message = str(error) if isinstance(error, CollectorError) else f"failed: {type(error).__name__}"
+        if message != self._last_error:
+            LOG.error("%s", message)
+        self._last_error = message
 
 
 def _answer(group: Sequence[_Waiting], outcomes: Sequence[Outcome]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator
 
 from prdp.collector.refusals import MESSAGES, STATUS
-from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MOST_IN_BATCH, REPORT_TYPE
+from prdp.collector.wire import BATCH_TYPE, JSON_TYPE, MAX_IN_BATCH, REPORT_TYPE
 
 _DIGEST = "^[0-9a-f]{64}$"
 _TOKEN = "^[0-9a-f]{32}$"  # noqa: S105  (a pattern)
@@ -99,9 +99,9 @@ def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI description of some refusals, and of those that every request may meet."""
     found: dict[int | str, dict[str, Any]] = {}
     for code in (*codes, "malformed", "too_many", "busy"):
-        said = found.setdefault(STATUS[code], {"model": Refusal, "description": ""})
-        if code not in said["description"]:
-            said["description"] += f"{'; ' * bool(said['description'])}{code}: {MESSAGES[code]}"
+        entry = found.setdefault(STATUS[code], {"model": Refusal, "description": ""})
+        if code not in entry["description"]:
+            entry["description"] += f"{'; ' * bool(entry['description'])}{code}: {MESSAGES[code]}"
     return found
 
 
@@ -138,7 +138,7 @@ _REPORTS = {
         "reports": {
             "type": "array",
             "minItems": 1,
-            "maxItems": MOST_IN_BATCH,
+            "maxItems": MAX_IN_BATCH,
             "items": {
                 "description": "An object of a ticket and a report. Each entry is answered for by itself: "
                 "one that is anything else is not counted, and its code says why.",

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
-_MOST_ADDRESSES = 1 << 16
+_MAX_ADDRESSES = 1 << 16
 
 
 class Rates:
@@ -37,7 +37,7 @@ class Rates:
         left = min(self.burst, left + (now - since) * self.per_second)
         allowed = left >= 1
         self._left[place] = (left - 1 if allowed else left, now)
-        if len(self._left) > _MOST_ADDRESSES:
+        if len(self._left) > _MAX_ADDRESSES:
             self._left.popitem(last=False)
         return allowed
 

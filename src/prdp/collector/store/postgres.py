@@ -12,7 +12,7 @@ import psycopg
 from prdp.collector.store.sql import TABLES, SqlStore
 from prdp.errors import CollectorError
 
-_MOST_AT_ONCE = 2_000
+_MAX_AT_ONCE = 2_000
 
 
 class PostgresStore(SqlStore):
@@ -67,7 +67,7 @@ class PostgresStore(SqlStore):
             self._database.transaction(),
             self._database.cursor("prdp_reports", scrollable=False) as cursor,
         ):
-            cursor.itersize = _MOST_AT_ONCE
+            cursor.itersize = _MAX_AT_ONCE
             cursor.execute(_marked(statement), values)
             yield from cursor
 
@@ -115,8 +115,8 @@ class PostgresStore(SqlStore):
         try:
             yield
         except psycopg.Error as error:
-            told = (error.diag.message_primary or type(error).__name__).strip()
-            raise CollectorError(f"{self.shown} cannot be used: {told}.") from None
+            reason = (error.diag.message_primary or type(error).__name__).strip()
+            raise CollectorError(f"{self.shown} cannot be used: {reason}.") from None
 
 
 def _marked(statement: str) -> bytes:

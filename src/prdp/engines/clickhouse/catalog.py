@@ -22,7 +22,7 @@ _WHOLE = {
 }
 _WIDE = {"UInt64": "UBIGINT", "Int128": "HUGEINT"}
 _DECIMAL = re.compile(r"Decimal\((\d+), ?(\d+)\)")
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _TICKS = re.compile(r"DateTime64\((\d)(?:, .*)?\)")
 _MEMBER = re.compile(r"('(?:[^'\\]|\\.|'')*') = (-?\d+)")
 _WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
@@ -64,7 +64,7 @@ def _number_type(inner: str, name: str) -> tuple[ColumnType, str] | None:
     if inner == "Bool":
         return ColumnType(Kind.BOOLEAN, native="BOOLEAN"), name
     digits = _DECIMAL.fullmatch(inner)
-    if digits and int(digits[1]) <= _MOST_DIGITS:
+    if digits and int(digits[1]) <= _MAX_DIGITS:
         return ColumnType(Kind.NUMBER, native=f"DECIMAL({digits[1]},{digits[2]})"), name
     return None
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlglot import exp
 
-from prdp.engines.clickhouse.terms import call, number, plain, said
+from prdp.engines.clickhouse.terms import call, from_template, number, plain
 from prdp.engines.statements.translate import Rule
 from prdp.expressions.datetimes import DAY, MICROSECONDS
 
@@ -109,15 +109,15 @@ def cast_to_moment(operand: exp.Expression) -> exp.Expression:
 
 def text_to_moment(text: exp.Expression) -> exp.Expression:
     """Return the moment that a text says; NULL where it says none."""
-    return said(_FROM_TEXT, t=text)
+    return from_template(_FROM_TEXT, t=text)
 
 
 def _once(template: str, at: exp.Expression) -> exp.Expression:
     """Return a function of a moment that is mentioned often; a long one is computed once."""
     if isinstance(at, exp.Column | exp.Identifier):
-        return said(template, x=at)
+        return from_template(template, x=at)
     named = re.sub(r"\bx\b", "prdp_x", template)
-    return said(f"arrayElement(arrayMap(prdp_x -> {named}, [operand]), 1)", operand=at)
+    return from_template(f"arrayElement(arrayMap(prdp_x -> {named}, [operand]), 1)", operand=at)
 
 
 def _part(template: str) -> Rule:
@@ -143,7 +143,7 @@ def _later(node: exp.Expression) -> exp.Expression:
     day = f"(({first} + least({_DAY_OF_MONTH}, {after} - {first}) - 1) * toInt64({DAY}) + {_IN_DAY})"
     named = re.sub(r"\bn\b", "prdp_n", re.sub(r"\bx\b", "prdp_x", day))
     both = f"arrayElement(arrayMap((prdp_x, prdp_n) -> {named}, [operand], [months]), 1)"
-    return said(both, operand=node.this, months=months)
+    return from_template(both, operand=node.this, months=months)
 
 
 def _is_small(value: exp.Expression) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from prdp.engines.clickhouse.datetimes import MOMENT_RULES, cast_to_moment, text_to_moment
-from prdp.engines.clickhouse.terms import call, number, plain, said, text
+from prdp.engines.clickhouse.terms import call, from_template, number, plain, text
 from prdp.engines.statements.translate import Dialect, Rule, counts_from_one
 from prdp.expressions.case_mapping import CAPITALS, SMALL_LETTERS
 
@@ -61,7 +61,7 @@ _ROUNDED = "(trunc(x) + if(abs(x - trunc(x)) >= 0.5, if(x < 0, -1e0, 1e0), 0e0))
 
 def _modulo(node: exp.Expression) -> exp.Expression:
     """Return an exact remainder, 64 bits of the quotient at a time: ClickHouse's own is rounded."""
-    return said(
+    return from_template(
         f"arrayElement(arrayMap((prdp_a, prdp_b) -> {_MODULO}, [a], [b]), 1)", a=node.this, b=node.expression
     )
 
@@ -87,7 +87,7 @@ def _extremum(name: str) -> Rule:
         listed = exp.Array(expressions=[part.copy() for part in parts])
         most = {"greatest": "arrayMax", "least": "arrayMin"}[name]
         chosen = f"if(arrayExists(prdp_n -> isNaN(prdp_n), prdp_l), nan, {most}(prdp_l))"
-        return said(f"arrayElement(arrayMap(prdp_l -> {chosen}, [listed]), 1)", listed=listed)
+        return from_template(f"arrayElement(arrayMap(prdp_l -> {chosen}, [listed]), 1)", listed=listed)
 
     return write
 
@@ -95,7 +95,7 @@ def _extremum(name: str) -> Rule:
 def _number_text(node: exp.Expression) -> exp.Expression:
     """Return the shortest text of a double as Python writes it, whole ones without a point."""
     written = node.this  # of CAST(number AS VARCHAR)
-    return said(f"arrayElement(arrayMap(prdp_x -> {_TEXT}, [x]), 1)", x=written.expressions[0])
+    return from_template(f"arrayElement(arrayMap(prdp_x -> {_TEXT}, [x]), 1)", x=written.expressions[0])
 
 
 _NUMBER = "toString(abs(prdp_x))"
@@ -126,10 +126,10 @@ NUMBER_RULES: Mapping[str, Rule] = {
     "Log": _logarithm,
     "Ln": _named("log"),
     "Exp": _named("exp"),
-    "Pow": lambda node: said(_POWER, x=node.this, y=node.expression),
+    "Pow": lambda node: from_template(_POWER, x=node.this, y=node.expression),
     "Floor": lambda node: exp.Floor(this=node.this.copy()),
     "Ceil": lambda node: exp.Ceil(this=node.this.copy()),
-    "Round": lambda node: said(_ROUNDED, x=node.this),
+    "Round": lambda node: from_template(_ROUNDED, x=node.this),
     "round_even": lambda node: call("roundBankers", node.expressions[0]),
     "Mod": _modulo,
     "Greatest": _extremum("greatest"),
@@ -180,24 +180,24 @@ def _part(node: exp.Expression) -> exp.Expression:
     """Return a part of a text: from a place on, counted from its end if negative, or its first characters."""
     length = node.args.get("length")
     if length is None:
-        return said(_FROM, t=node.this, p=node.args["start"])
-    return said("substringUTF8(t, 1, n)", t=node.this, n=length)
+        return from_template(_FROM, t=node.this, p=node.args["start"])
+    return from_template("substringUTF8(t, 1, n)", t=node.this, n=length)
 
 
 TEXT_RULES: Mapping[str, Rule] = {
     "RegexpFullMatch": _fits,
     "StartsWith": lambda node: call("startsWith", node.this, node.expression),
     "EndsWith": lambda node: call("endsWith", node.this, node.expression),
-    "Contains": lambda node: said("position(t, p) > 0", t=node.this, p=node.expression),
+    "Contains": lambda node: from_template("position(t, p) > 0", t=node.this, p=node.expression),
     "Lower": _letters(SMALL_LETTERS),
     "Upper": _letters(CAPITALS),
     "Trim": _trimmed,
     "Substring": _part,
     "DPipe": lambda node: call("concat", node.this, node.expression),
-    "Length": lambda node: said("toInt64(lengthUTF8(t))", t=node.this),
-    "strlen": lambda node: said("toInt64(length(t))", t=node.expressions[0]),
+    "Length": lambda node: from_template("toInt64(lengthUTF8(t))", t=node.this),
+    "strlen": lambda node: from_template("toInt64(length(t))", t=node.expressions[0]),
     "ConcatWs": lambda node: call("concatWithSeparator", *node.expressions),
-    "MD5": lambda node: said("lower(hex(MD5(t)))", t=node.this),
+    "MD5": lambda node: from_template("lower(hex(MD5(t)))", t=node.this),
 }
 """Functions of texts."""
 
@@ -225,7 +225,7 @@ def _literal(node: exp.Expression) -> exp.Expression:
 def _cast(node: exp.Expression) -> exp.Expression:  # noqa: PLR0911  (one return a type)
     operand, kind = node.this, node.args["to"].this.name
     if kind == "ARRAY":
-        return said("arrayMap(p -> toInt64(p), x)", x=operand)
+        return from_template("arrayMap(p -> toInt64(p), x)", x=operand)
     if isinstance(operand, exp.Null):
         return call("CAST", operand, text(f"Nullable({_TYPES[kind]})"))
     match kind:
@@ -252,7 +252,7 @@ def _whole(operand: exp.Expression, kind: str, *, maybe: bool) -> exp.Expression
     if known is not None:
         return call(f"to{kind}", text(known))
     if _is_double(operand):  # in its range wherever it is used; elsewhere it is any number, and no error
-        return said(f"if(isNull(x), NULL, to{kind}(ifNotFinite(ifNull(x, 0e0), 0e0)))", x=operand)
+        return from_template(f"if(isNull(x), NULL, to{kind}(ifNotFinite(ifNull(x, 0e0), 0e0)))", x=operand)
     is_whole = isinstance(operand, exp.Column) or kind == "Int128" or operand.is_string
     if is_whole and not maybe:
         return call(f"to{kind}", operand)
@@ -293,8 +293,10 @@ def _bracket(node: exp.Expression) -> exp.Expression:
     if isinstance(place, exp.Literal):
         return call("arrayElement", node.this, exp.Literal.number(int(place.name) + 1))
     if not counts_from_one(place):
-        place = said("p + 1", p=place)
-    return said("if(isNull(p), NULL, arrayElement(a, assumeNotNull(ifNull(p, 1))))", a=node.this, p=place)
+        place = from_template("p + 1", p=place)
+    return from_template(
+        "if(isNull(p), NULL, arrayElement(a, assumeNotNull(ifNull(p, 1))))", a=node.this, p=place
+    )
 
 
 def _computed_once(node: exp.Expression) -> exp.Expression:
@@ -334,11 +336,11 @@ def _group_by_plain_numbers(node: exp.Expression) -> None:
     keys = {key.name for key in group.expressions} & {"level", "code"}
     for item in list(inner.expressions):
         if item.alias in keys and isinstance(item.this, exp.Case):
-            known = said(f"ifNull(x, {_NOTHING})", x=item.this)
+            known = from_template(f"ifNull(x, {_NOTHING})", x=item.this)
             item.set("this", known)
             for shown in list(node.expressions):
                 if isinstance(shown, exp.Column) and shown.name == item.alias:
-                    shown.replace(exp.alias_(said(f"nullIf(x, {_NOTHING})", x=shown), item.alias))
+                    shown.replace(exp.alias_(from_template(f"nullIf(x, {_NOTHING})", x=shown), item.alias))
 
 
 def _aggregate(node: exp.Expression) -> exp.Expression:
@@ -355,7 +357,7 @@ def _sum(node: exp.Expression) -> exp.Expression:
     return exp.Sum(this=call("toInt128", node.this))
 
 
-def _among(node: exp.Expression) -> exp.Expression:
+def _in_list(node: exp.Expression) -> exp.Expression:
     """Return whether a value is one of a list: unknown, where it is none of them and one is unknown."""
     if all(plain(item) is not None or isinstance(item, exp.Literal) for item in node.expressions):
         return node
@@ -381,7 +383,7 @@ def _join(node: exp.Expression) -> exp.Expression:
         return node
     node.set(
         "on",
-        said(
+        from_template(
             "toUInt8(ifNull(k < k, 0)) = toUInt8(ifNull(s < s, 0)) AND k >= s",
             k=node.args["on"].this,
             s=node.args["on"].expression,
@@ -402,7 +404,7 @@ _OWN: Mapping[str, Rule] = {
     "Filter": _around_aggregate,
     "Window": _around_aggregate,
     "Sum": _sum,
-    "In": _among,
+    "In": _in_list,
     "CTE": _cte,
     "Collate": _operand,
     "Encode": _operand,

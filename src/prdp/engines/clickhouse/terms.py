@@ -26,7 +26,7 @@ def number(value: int) -> exp.Expression:
     return call("toInt128", text(str(value)))
 
 
-def said(written: str, **parts: exp.Expression) -> exp.Expression:
+def from_template(written: str, **parts: exp.Expression) -> exp.Expression:
     """Return ClickHouse's SQL in which names stand for nodes.
 
     Names of lambdas begin with ``prdp_``; they differ from those inside the nodes, or ClickHouse would take

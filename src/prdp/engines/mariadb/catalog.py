@@ -46,7 +46,7 @@ _FORMS = {
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "enum", "uuid"), ("VARCHAR", _TEXT)),
     **dict.fromkeys(("date", "datetime", "timestamp"), ("TIMESTAMP", _MOMENT)),
 }
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _read_as(  # noqa: PLR0911, PLR0917  (one return a type; the catalog's row)
         return ColumnType(Kind.OTHER, native=f"{shown}, which this user may not read"), ""
     if generated != "NEVER":  # computed for each row that is read, so that one row could make it fail
         return ColumnType(Kind.OTHER, native=f"{shown}, generated"), ""
-    if name == "decimal" and digits <= _MOST_DIGITS:
+    if name == "decimal" and digits <= _MAX_DIGITS:
         return column_type(f"DECIMAL({digits},{scale})"), "{0}"
     if shown == "tinyint(1)":  # what BOOLEAN is to MariaDB
         return column_type("BOOLEAN"), "({0} <> 0)"

@@ -42,7 +42,7 @@ def number(value: float) -> exp.Expression:
     return exp.Paren(this=exp.Neg(this=plain)) if value < 0 else plain
 
 
-def said(template: str) -> Rule:
+def rule_from(template: str) -> Rule:
     """Return the rule that says a function of one operand, ``a``, by a template."""
     written = doubles(template)
     return lambda node: exp.Paren(this=form(written, NAME, a=operand(node)))
@@ -64,12 +64,12 @@ def doubles(text: str) -> str:
     'a * 0.125e0 < 1.7976931348623157e+308'
     """
     words = {word: word.strip("(),") for word in text.split(" ")}
-    said_ = {
+    operands = {
         word: word.replace(bare, double(GREATEST if bare == "inf" else 2.0 ** int(bare[2:])))
         for word, bare in words.items()
         if bare == "inf" or bare.startswith("2^")
     }
-    return " ".join(said_.get(word, word) for word in text.split(" "))
+    return " ".join(operands.get(word, word) for word in text.split(" "))
 
 
 def literal(node: exp.Expression) -> exp.Expression:
@@ -234,15 +234,15 @@ DOUBLES: dict[str, Rule] = {
     "Sub": operation,
     "Pow": power,
     "Log": logarithm,
-    "Exp": said(_EXP),
-    "Ln": said("CASE WHEN a >= inf THEN inf ELSE LN(a) END"),
-    "Sqrt": said("CASE WHEN a >= inf THEN inf ELSE SQRT(a) END"),
-    "Round": said(_ROUNDED),
-    "round_even": said(_EVEN),
+    "Exp": rule_from(_EXP),
+    "Ln": rule_from("CASE WHEN a >= inf THEN inf ELSE LN(a) END"),
+    "Sqrt": rule_from("CASE WHEN a >= inf THEN inf ELSE SQRT(a) END"),
+    "Round": rule_from(_ROUNDED),
+    "round_even": rule_from(_EVEN),
     "Mod": lambda node: exp.Paren(
         this=form(doubles("CASE WHEN ABS(a) < inf THEN MOD(a, b) END"), NAME, a=node.this, b=node.expression)
     ),
-    "IsNan": said("a IS NULL"),
-    "isfinite": said("a IS NOT NULL"),
+    "IsNan": rule_from("a IS NULL"),
+    "isfinite": rule_from("a IS NOT NULL"),
 }
 """How numbers are said."""

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from sqlglot import exp
 
-from prdp.engines.mariadb.doubles import NAME, doubles, guarded, number, operand, operation, said
+from prdp.engines.mariadb.doubles import NAME, doubles, guarded, number, operand, operation, rule_from
 from prdp.engines.statements.translate import Rule, counts_from_one, form, replaced_columns
 from prdp.errors import InvalidRequest
 
@@ -146,20 +146,20 @@ def _as_like(pattern: str) -> str:
     >>> _as_like(r"(?s).*a\.b.c!")
     '%a.b_c!!'
     """
-    said_, escaped = [], False
+    written, escaped = [], False
     characters = iter(pattern.removeprefix(_ANY_CHARACTER).replace(".*", "\0%"))
     for one in characters:
         if one == "\0" and not escaped:
-            said_.append(next(characters))
+            written.append(next(characters))
         elif one == "\\" and not escaped:
             escaped = True
             continue
         elif one == "." and not escaped:
-            said_.append("_")
+            written.append("_")
         else:
-            said_.append(f"!{one}" if one in "%_!" else one)
+            written.append(f"!{one}" if one in "%_!" else one)
         escaped = False
-    return "".join(said_)
+    return "".join(written)
 
 
 def _constant_text(node: exp.Expression) -> str:
@@ -323,7 +323,7 @@ _PARTS = {
 }
 
 VALUES: dict[str, Rule] = {
-    **{name: said(template) for name, template in _PARTS.items()},
+    **{name: rule_from(template) for name, template in _PARTS.items()},
     "Add": months_later,
     "Bracket": element,
     "Cast": cast,
@@ -335,19 +335,19 @@ VALUES: dict[str, Rule] = {
     "EndsWith": _of_two("RIGHT(a, CHAR_LENGTH(b)) = b"),
     "Filter": filtered,
     "IntDiv": whole_quotient,
-    "Length": said("CHAR_LENGTH(a)"),
+    "Length": rule_from("CHAR_LENGTH(a)"),
     "MD5": _renamed("MD5"),
     "RegexpFullMatch": full_match,
     "RegexpReplace": number_text,
     "Select": select,
     "StartsWith": _of_two("LEFT(a, CHAR_LENGTH(b)) = b"),
     "Substring": substring,
-    "TimeToStr": said("DATE_FORMAT(a, '%Y-%m-%d')"),
+    "TimeToStr": rule_from("DATE_FORMAT(a, '%Y-%m-%d')"),
     "TimestampTrunc": truncated,
     "Trim": trim,
     "TryCast": try_cast,
     "UnixToTime": lambda node: _moment(node.this),
     "epoch_us": epoch_us,
-    "strlen": said("LENGTH(a)"),
+    "strlen": rule_from("LENGTH(a)"),
 }
 """How texts, moments, casts and lists are said."""

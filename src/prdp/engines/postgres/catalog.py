@@ -123,7 +123,7 @@ _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table, or h
 _OLDEST = 14
 """The first version of PostgreSQL whose EXTRACT is exact."""
 
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _LARGEST, _SMALLEST = str(2**1024 - 2**970), f"{5**1075}e-1075"
 _TEXT, _PLAIN, _FLOAT, _EXACT, _DECIMAL = (
     'CAST({0} AS TEXT) COLLATE "C"',
@@ -318,6 +318,6 @@ def _read_as(column: _Facts) -> tuple[ColumnType, str]:
 def _numeric(modifier: int) -> tuple[ColumnType, str]:
     """Return how NUMERIC is read: exactly up to 38 digits, else as the nearest double."""
     digits, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
-    if modifier >= 4 and scale <= digits <= _MOST_DIGITS:
+    if modifier >= 4 and scale <= digits <= _MAX_DIGITS:
         return column_type(f"DECIMAL({digits},{scale})"), _EXACT
     return column_type("DOUBLE"), _DECIMAL

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from prdp.engines.postgres import doubles, values
 from prdp.engines.postgres.doubles import NAME
-from prdp.engines.postgres.values import call, operand, said
+from prdp.engines.postgres.values import call, operand, rule_from
 from prdp.engines.statements.translate import (
     Dialect,
     counts_from_one,
@@ -114,7 +114,7 @@ _MOMENT_PARTS = {
 POSTGRES = Dialect(
     NAME,
     rules={
-        **{name: said(f"CAST(extract({part} FROM a) AS INT)") for name, part in _MOMENT_PARTS.items()},
+        **{name: rule_from(f"CAST(extract({part} FROM a) AS INT)") for name, part in _MOMENT_PARTS.items()},
         "Array": _array,
         "Bracket": _element,
         "Cast": values.cast,
@@ -127,7 +127,7 @@ POSTGRES = Dialect(
         "Exp": doubles.exponential,
         "Explode": _rows_of,
         "IntDiv": values.whole_quotient,
-        "IsNan": said("(a) = CAST('NaN' AS DOUBLE PRECISION)"),
+        "IsNan": rule_from("(a) = CAST('NaN' AS DOUBLE PRECISION)"),
         "Join": _join,
         "Literal": doubles.literal,
         "Log": doubles.logarithm,
@@ -137,12 +137,12 @@ POSTGRES = Dialect(
         "RegexpFullMatch": values.full_match,
         "RegexpReplace": values.number_text,
         "Round": doubles.half_away,
-        "Second": said("CAST(floor(extract(second FROM a)) AS INT)"),
+        "Second": rule_from("CAST(floor(extract(second FROM a)) AS INT)"),
         "Select": _select,
         "Split": lambda node: call(node, "string_to_array", "this", "expression"),
         "Subquery": _named,
         "Substring": values.substring,
-        "TimeToStr": said("to_char(a, 'YYYY-MM-DD')"),
+        "TimeToStr": rule_from("to_char(a, 'YYYY-MM-DD')"),
         "Trim": values.trim,
         "TryCast": values.try_cast,
         "UnixToTime": values.from_microseconds,

@@ -23,7 +23,7 @@ _DAY = 86_400_000_000
 """Microseconds."""
 
 
-def said(template: str) -> Rule:
+def rule_from(template: str) -> Rule:
     """Return the rule that says a function of one operand, ``a``, by a template."""
     return lambda node: form(template, NAME, a=node.this)
 
@@ -45,7 +45,7 @@ def collated(node: exp.Expression) -> exp.Expression:
 
 
 def as_bytes(node: exp.Expression) -> exp.Expression:
-    """Say the bytes of a text: the text itself, which the collation C tells apart and sorts by its bytes.
+    """Say the bytes of a text: the text itself, which the collation C distinguishes and sorts by its bytes.
 
     BYTEA would have neither min() nor max() before PostgreSQL 18.
     """

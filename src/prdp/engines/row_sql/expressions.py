@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from prdp.engines.duckdb.column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines.row_sql.datetimes import Moments
-from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, reach_of
+from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, tail_factor_of
 from prdp.engines.row_sql.texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.casts import LIMITS, MOMENT_PATTERN, NUMBER_PATTERN
 from prdp.expressions.evaluate import evaluate
@@ -34,7 +34,6 @@ from prdp.expressions.interval_rules import UNBOUNDED, Interval, to_whole
 from prdp.expressions.intervals import hull, narrowed, outcome
 from prdp.expressions.nodes import (
     MIRRORED,
-    Among,
     And,
     Arithmetic,
     Boolean,
@@ -43,6 +42,7 @@ from prdp.expressions.nodes import (
     Cast,
     Column,
     Compare,
+    InList,
     IsNull,
     IsTrue,
     Moment,
@@ -218,7 +218,7 @@ class _Writer:
                 found: list[Double] = []
                 sql = self._case(node, Kind.NUMBER, found)
                 nan = any(value.may_be_nan for value in found)
-                return Double(sql, hull(value.values for value in found), nan, reach=reach_of(found))
+                return Double(sql, hull(value.values for value in found), nan, reach=tail_factor_of(found))
             case _:
                 raise TypeError(f"{type(node).__name__} does not give a number")
 
@@ -366,8 +366,8 @@ class _Writer:
                 return f"coalesce({self.branch(node.operand, Kind.BOOLEAN)}, FALSE)"
             case Compare():
                 return self._compare(node)
-            case Among():
-                return self._among(node)
+            case InList():
+                return self._in_list(node)
             case _:
                 raise TypeError(f"{type(node).__name__} is not a condition")
 
@@ -395,7 +395,7 @@ class _Writer:
         left_sql, right_sql = (self.branch(side, kind or Kind.BOOLEAN) for side in (node.left, node.right))
         return f"(({left_sql}){by_code_point} {node.op} ({right_sql}){by_code_point})"
 
-    def _among(self, node: Among) -> str:
+    def _in_list(self, node: InList) -> str:
         kind = self.kind(node.operand)
         if kind is Kind.NUMBER:
             items = [self.number(item) for item in node.items]
@@ -499,7 +499,7 @@ def _columns_with_values(condition: Node, *, holds: bool) -> frozenset[str]:
         case Compare():
             sides = (condition.left, condition.right)
             return frozenset(side.name for side in sides if isinstance(side, Column))
-        case Among(operand=Column() as column):
+        case InList(operand=Column() as column):
             return frozenset((column.name,))
         case _:
             return frozenset()

@@ -60,7 +60,7 @@ class Double:
 
     @property
     def most(self) -> float:
-        """The greatest magnitude that it can have; infinity aside, where ``reach`` is known."""
+        """The greatest magnitude that it can have; infinity aside, where ``tail_factor`` is known."""
         most = max(abs(self.values.low), abs(self.values.high))
         return min(most, self.reach[1]) if self.reach else most
 
@@ -292,7 +292,7 @@ def _reach(op: ArithmeticOp, left: Double, right: Double) -> tuple[float, float]
     return (least, most) if inside else None
 
 
-def reach_of(found: Sequence[Double]) -> tuple[float, float] | None:
+def tail_factor_of(found: Sequence[Double]) -> tuple[float, float] | None:
     """Return the magnitudes of a number that is one of several, zero and infinity aside."""
     if not any(one.reach for one in found):
         return None

@@ -16,7 +16,7 @@ from prdp.expressions.case_mapping import lower
 from prdp.expressions.functions import FunctionName
 from prdp.expressions.patterns import Piece, Wildcard, pieces_of
 from prdp.expressions.spelling import text_literal
-from prdp.expressions.texts import FARTHEST, MOST_BYTES, SPACES
+from prdp.expressions.texts import FARTHEST, MAX_BYTES, SPACES
 
 _MEANT_BY_RE2 = frozenset(r"\.+*?()|[]{}^$")
 
@@ -61,7 +61,7 @@ class Texts:
     def _joined(self, args: Sequence[str]) -> str:
         def write(*texts: str) -> str:
             length = " + ".join(f"strlen({text})" for text in texts)
-            return f"(CASE WHEN {length} <= {MOST_BYTES} THEN CAST({' || '.join(texts)} AS VARCHAR) END)"
+            return f"(CASE WHEN {length} <= {MAX_BYTES} THEN CAST({' || '.join(texts)} AS VARCHAR) END)"
 
         return self.guards.once(args, write)
 

@@ -40,7 +40,7 @@ _CALL = re.compile(r"([^\s(),\[\]]+)\(")
 _PLACE = re.compile(r"\b_metadata#\d+")
 _NUMBER = re.compile(r"#(\d+)L?")
 _FOLDER = re.compile(r"/([^/=]+)=[^/]*(?=/)")
-_MOST_FILES = 1_000
+_MAX_FILES = 1_000
 _INSTEAD = (
     "Give a table or a Parquet file, with plain filters and projections. If each row is one record all the "
     "same, say so with prdp.open(..., rows_are_records=True)."
@@ -104,7 +104,7 @@ class SparkPlan:
         session = self.frame.sparkSession
         jvm, configuration = session._jvm, session._jsc.hadoopConfiguration()  # noqa: SLF001
         found = []
-        for path in self.paths()[:_MOST_FILES]:
+        for path in self.paths()[:_MAX_FILES]:
             place = jvm.org.apache.hadoop.fs.Path(path)
             status = place.getFileSystem(configuration).getFileStatus(place)
             found.append((path, status.getLen(), status.getModificationTime()))
@@ -125,7 +125,8 @@ def source_of(plan: SparkPlan, *, rows_are_records: bool) -> str:
         return ""
     if "more fields" in plan.text:
         raise InvalidRequest(
-            "Spark does not show the whole plan of this frame, so that two of them could not be told apart. "
+            "Spark does not show the whole plan of this frame, so that two of them could not be "
+            "distinguished. "
             "Set spark.sql.debug.maxToStringFields to 2147483647."
         )
     return _renumbered(plan.text.strip())
@@ -231,7 +232,7 @@ def _refuse_odd_files(plan: SparkPlan) -> None:
         return
     paths = plan.paths()
     for path in paths:
-        if paths.count(path) > 1 if len(paths) <= _MOST_FILES else False:
+        if paths.count(path) > 1 if len(paths) <= _MAX_FILES else False:
             raise InvalidRequest(f"{path!r} is read twice, and its records would count twice. Name it once.")
     kinds = {column.name.lower(): column.dataType.simpleString() for column in plan.frame.schema}
     for path in paths:

@@ -104,7 +104,7 @@ def _stages_watched(session: Any) -> Iterator[None]:
     if not listened_to():
         yield
     elif type(session).__module__.startswith("pyspark.sql.connect."):
-        with _told_by_server(session) as percent, watched(percent):
+        with _server_progress(session) as percent, watched(percent):
             yield
     else:
         with watched(lambda: _of_active_stages(session)):
@@ -112,7 +112,7 @@ def _stages_watched(session: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _told_by_server(session: Any) -> Iterator[Callable[[], float]]:
+def _server_progress(session: Any) -> Iterator[Callable[[], float]]:
     """Listen to a server of Spark Connect, which says so by itself."""
     last = [UNKNOWN]
 

@@ -53,7 +53,7 @@ class OwnColumn:
         high: The greatest one; likewise.
         codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
         quanta: For each magnitude code that takes part, its budget in quanta.
-        grain: What one step of the column is worth: always 1.
+        round_to: What one step of the column is worth: always 1.
     """
 
     column: str
@@ -61,7 +61,7 @@ class OwnColumn:
     high: int
     codes: tuple[int, int]
     quanta: Mapping[int, int] = field(repr=False)
-    grain: Fraction = Fraction(1)
+    round_to: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
@@ -113,7 +113,7 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
         return None
     (column,) = reading.policy.columns
     measure = reading.measure
-    if measure is not None and (measure.column, measure.grain, measure.per_octave) != (
+    if measure is not None and (measure.column, measure.round_to, measure.per_octave) != (
         column,
         Fraction(1),
         PER_OCTAVE,
@@ -280,7 +280,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
             reading.groups,
             schema,
         )
-        keys = {"code": code_sql(Measure(own.column, own.grain, own.low, own.high), "value")}
+        keys = {"code": code_sql(Measure(own.column, own.round_to, own.low, own.high), "value")}
         if measure and (own.low, own.high) != (measure.low, measure.high):
             added = f"{_moved_into_bounds('value', measure)} AS value"
     else:
@@ -353,12 +353,12 @@ def _step_code(magnitude: str, per_octave: int) -> str:
 
 
 def measured(measure: Measure, schema: Schema) -> str:
-    """Return a column's value in whole grains, moved into its bounds; NULL where it has none."""
+    """Return a column's value in whole rounding steps, moved into its bounds; NULL where it has none."""
     column = schema[measure.column]
     name = quoted(measure.column)
-    if column.integer and measure.grain == 1:
+    if column.integer and measure.round_to == 1:
         return _whole(name, measure, column)
-    factor = 1 / measure.grain  # divided as in ``row_sql.numbers``
+    factor = 1 / measure.round_to  # divided as in ``row_sql.numbers``
     scaled = f"CAST(CAST({name} AS DOUBLE) * {float(factor.numerator)!r} AS DOUBLE)"
     scaled = f"CAST({scaled} / {float(factor.denominator)!r} AS DOUBLE)"
     return (

@@ -12,10 +12,10 @@ from prdp.declare.groups import Grouping
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.expressions.nodes import Node, columns
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import CellRead, KeyRead, OwnerRead
+from prdp.plan.reads import CellRead, KeyRead, UnitRead
 from prdp.schema import Schema
 
-Reading = TypeVar("Reading", bound=CellRead | KeyRead | OwnerRead)
+Reading = TypeVar("Reading", bound=CellRead | KeyRead | UnitRead)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def _renamed(reading: Reading, names: _Names) -> Reading:
         changed |= {"column": names.of(reading.column, reading.expression), "expression": None}
     else:
         changed["measure"] = _measure(reading.measure, names)
-    if isinstance(reading, OwnerRead):
+    if isinstance(reading, UnitRead):
         changed["beside"] = tuple(_renamed(each, names) for each in reading.beside)
     return replace(reading, **changed)
 
@@ -83,15 +83,15 @@ def _groups(groups: Grouping, names: _Names) -> Grouping:
     return replace(groups, by=tuple(by))
 
 
-def _needed(reading: CellRead | KeyRead | OwnerRead, schema: Schema) -> frozenset[str]:
+def _needed(reading: CellRead | KeyRead | UnitRead, schema: Schema) -> frozenset[str]:
     """Return the columns of the table that a read without computed columns names."""
     named: list[str] = [key.column for key in reading.groups.by] if reading.groups is not None else []
     if isinstance(reading, KeyRead):
         named.append(reading.column)
     elif reading.measure is not None:
         named.append(reading.measure.column)
-    if isinstance(reading, OwnerRead):
-        named.append(reading.owners.id)
+    if isinstance(reading, UnitRead):
+        named.append(reading.unit.id)
         named += (each.measure.column for each in reading.beside if each.measure is not None)
     nodes: Iterable[Node] = filter(None, (reading.policy.expression, reading.where))
     return frozenset(named).union(*map(columns, nodes)) & schema.keys()

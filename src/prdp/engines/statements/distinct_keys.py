@@ -106,7 +106,7 @@ def key_statement(reading: KeyRead, schema: Schema, records: str) -> KeyStatemen
 
 
 def value_sql(column: str, schema: Schema) -> str:
-    """Return a value as it is told apart: NaN is none, and minus zero is zero."""
+    """Return a value as it is distinguished: NaN is none, and minus zero is zero."""
     name = quoted(column)
     if schema[column].kind is Kind.TEXT:
         return by_code_point(column_sql(column, schema[column]))

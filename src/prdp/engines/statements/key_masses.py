@@ -18,7 +18,7 @@ from prdp.engines.statements.computed_columns import computed
 from prdp.engines.statements.groups import key_sql
 from prdp.engines.statements.unit_rows import WHOSE, id_sql, level_or_invalid, results_of_join
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, OwnerRead
+from prdp.plan.reads import CellRead, KeyMassRead, UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 
 _LARGEST = 1 << 90
@@ -39,9 +39,9 @@ class MassStatement:
 
 
 def mass_statement(reading: KeyMassRead, schema: Schema, records: str) -> MassStatement:
-    """Write the statement for one table, in which rows are records or name their owners."""
-    if reading.owners is not None:
-        return _of_owners(reading, _rows_of_table(reading, schema, records))
+    """Write the statement for one table, in which rows are records or name their units."""
+    if reading.unit is not None:
+        return _of_units(reading, _rows_of_table(reading, schema, records))
     plain = CellRead(reading.policy, reading.levels, {}, None, reading.where, Grouping(reading.by, ()))
     plain, schema, records = computed(plain, schema, records)
     assert plain.groups is not None  # noqa: S101  (told to the type checker; it was given)
@@ -60,26 +60,26 @@ def mass_statement(reading: KeyMassRead, schema: Schema, records: str) -> MassSt
 def joined_mass_statement(
     reading: KeyMassRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
 ) -> MassStatement:
-    """Write the statement for the results of a join, whose owners are in its private table."""
-    results, plain, schema = results_of_join(_owner_read(reading), schemas, views)
+    """Write the statement for the results of a join, whose units are in its private table."""
+    results, plain, schema = results_of_join(_unit_read(reading), schemas, views)
     assert plain.groups is not None  # noqa: S101
     items = [*WHOSE, *_raw_keys(plain.groups.by, schema)]
     where = f" WHERE {to_sql(plain.where, schema)}" if plain.where is not None else ""
-    return _of_owners(reading, f"SELECT {', '.join(items)} FROM {results}{where}")
+    return _of_units(reading, f"SELECT {', '.join(items)} FROM {results}{where}")
 
 
-def _owner_read(reading: KeyMassRead) -> OwnerRead:
-    assert reading.owners is not None  # noqa: S101
+def _unit_read(reading: KeyMassRead) -> UnitRead:
+    assert reading.unit is not None  # noqa: S101
     groups = Grouping(reading.by, ())
-    return OwnerRead(
-        reading.policy, reading.levels, reading.owners, None, "sum", reading.where, groups, apart=False
+    return UnitRead(
+        reading.policy, reading.levels, reading.unit, None, "sum", reading.where, groups, apart=False
     )
 
 
 def _rows_of_table(reading: KeyMassRead, schema: Schema, records: str) -> str:
     """Return all rows that are somebody's: id, level, and the keys where the filter lets them through."""
-    owned, plain_schema = _owner_read(reading), schema
-    whose = owned.owners.id
+    owned, plain_schema = _unit_read(reading), schema
+    whose = owned.unit.id
     plain, schema, records = computed(owned, schema, records)
     assert plain.groups is not None  # noqa: S101
     condition = None if plain.where is None else to_sql(plain.where, schema)
@@ -93,16 +93,16 @@ def _rows_of_table(reading: KeyMassRead, schema: Schema, records: str) -> str:
     return f"SELECT id, {level} AS level, {', '.join(_names(reading))} FROM {chosen} WHERE id IS NOT NULL"
 
 
-def _of_owners(reading: KeyMassRead, rows: str) -> MassStatement:
-    """Write the statement that divides each owner's budget among its keys.
+def _of_units(reading: KeyMassRead, rows: str) -> MassStatement:
+    """Write the statement that divides each unit's budget among its keys.
 
-    The level is the least over all rows of an owner; one without a valid budget takes no part. Where owners
+    The level is the least over all rows of a unit; one without a valid budget takes no part. Where units
     have one row each, nor does one with several: all its rows are here, whatever the filter and the keys say
-    of them. The keys that count are the first by a hash of the owner and the key: a function of the owner's
+    of them. The keys that count are the first by a hash of the unit and the key: a function of the unit's
     own rows.
     """
-    assert reading.owners is not None  # noqa: S101  (see mass_statement)
-    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row_is_all else "")
+    assert reading.unit is not None  # noqa: S101  (see mass_statement)
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.unit.one_row_is_all else "")
     names = _names(reading)
     listed = ", ".join(names)
     there = " AND ".join(f"{name} IS NOT NULL" for name in names)
@@ -115,10 +115,10 @@ def _of_owners(reading: KeyMassRead, rows: str) -> MassStatement:
         f"ranked AS (SELECT *, row_number() OVER (PARTITION BY id ORDER BY {order}) AS place, "
         "count(*) OVER (PARTITION BY id) AS number FROM held) "
     )
-    each = f"({_quanta(reading)}) // least(number, {reading.most_keys})"
+    each = f"({_quanta(reading)}) // least(number, {reading.max_keys})"
     summed = (
         f"SELECT {listed}, sum({each}) AS mass FROM ranked JOIN levels USING (id) "
-        f"WHERE place <= {reading.most_keys}"
+        f"WHERE place <= {reading.max_keys}"
     )
     return MassStatement(sql + _by_key(names, summed), reading)
 

@@ -84,9 +84,9 @@ def _translated(tree: exp.Expression, dialect: Dialect) -> Statement:
         word = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
         rule = dialect.rules.get(word)
         if rule is not None:
-            said = rule(node)
-            if said is not node:
-                node.replace(said)
+            translated = rule(node)
+            if translated is not node:
+                node.replace(translated)
         elif word not in dialect.shared:
             title = dialect.title or dialect.name
             raise InvalidRequest(f"{title} has no word for {word}, which this question needs.")

@@ -1,6 +1,6 @@
 """Cache the rows of units that one statement has read, until a query is answered.
 
-A question about groups of owners looks twice: at what each owner adds in all, and at its groups once a
+A question about groups of units looks twice: at what each unit adds in all, and at its groups once a
 clipping point is drawn. Who is above its cap and what is added up must come from the same rows, and nothing
 tells reliably that a file has not changed between two reads: so it is read once, into a table of the same
 database, in no file but those that DuckDB itself spills to. What a question's own thread has made is dropped
@@ -22,15 +22,15 @@ from prdp.engines.database import Rows
 from prdp.engines.explain import later_together
 from prdp.engines.progress import untold, watched
 from prdp.engines.statements.cells import Arrays
-from prdp.engines.statements.unit_totals import OwnerStatement, all_in_order, folded_owners, scaled_together
+from prdp.engines.statements.unit_totals import UnitStatement, all_in_order, folded_units, scaled_together
 from prdp.errors import EngineFailure
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 
 SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
 """Returns, for several looks, each group's totals."""
 
-_ROWS, _OWNERS = "prdp_rows", "prdp_owners"
-"""What tables of held rows and owners are called; those that are made have a number besides."""
+_ROWS, _UNITS = "prdp_rows", "prdp_owners"
+"""What tables of held rows and units are called; those that are made have a number besides."""
 
 
 class StatementRunner(Protocol):
@@ -44,8 +44,8 @@ class StatementRunner(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOwners:
-    """What reads a source once for both looks at its owners; threads may share it.
+class UnitCache:
+    """What reads a source once for both looks at its units; threads may share it.
 
     Attributes:
         read_once: Whether rows of this source are held: a public fact of what kind of source it is.
@@ -60,24 +60,24 @@ class HeldOwners:
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: count[int] = field(default_factory=count)
 
-    def holds(self, reading: OwnerRead) -> bool:
+    def holds(self, reading: UnitRead) -> bool:
         """Say whether rows are held between two looks: by public facts of the read and of the source."""
         return self.read_once and reading.adds_only
 
     def fold(
-        self, engine: StatementRunner, reading: OwnerRead, rows: str
+        self, engine: StatementRunner, reading: UnitRead, rows: str
     ) -> tuple[tuple[tuple[Summary, Summary], ...], SecondLook]:
-        """Return the cells of owners that an engine's statements fold, and the second look at them."""
+        """Return the cells of units that an engine's statements fold, and the second look at them."""
         with watched():  # several statements, of which people hear as one pass
             same = _all_of(self._made(engine, _ROWS, rows))
-            owners = self._made(engine, _OWNERS, folded_owners(reading, same))
-            statement = OwnerStatement.of_held(reading, owners)
+            unit = self._made(engine, _UNITS, folded_units(reading, same))
+            statement = UnitStatement.of_held(reading, unit)
             found = statement.summaries(engine.columns(statement.sql))
 
         def look(looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
             with self.lock:
-                if self.held.get(owners) is not None:
-                    totals = engine.rows_of(scaled_together(reading, same, looks, owners))
+                if self.held.get(unit) is not None:
+                    totals = engine.rows_of(scaled_together(reading, same, looks, unit))
                     return all_in_order(reading, totals, len(looks))
             with watched():
                 anew = _all_of(self._made(engine, _ROWS, rows))  # the question that held them is answered
@@ -86,14 +86,14 @@ class HeldOwners:
 
         return found, look
 
-    def shown(self, reading: OwnerRead, rows: str) -> tuple[str, ...]:
+    def shown(self, reading: UnitRead, rows: str) -> tuple[str, ...]:
         """Return the statements of the first look, for people."""
-        folded = folded_owners(reading, _all_of(_ROWS))
-        return _table(_ROWS, rows), _table(_OWNERS, folded), OwnerStatement.of_held(reading, _OWNERS).sql
+        folded = folded_units(reading, _all_of(_ROWS))
+        return _table(_ROWS, rows), _table(_UNITS, folded), UnitStatement.of_held(reading, _UNITS).sql
 
-    def shown_together(self, reading: OwnerRead, looks: Sequence[tuple[int, bool]]) -> str:
+    def shown_together(self, reading: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
         """Return the statement of the second look, for people."""
-        return later_together(reading, _all_of(_ROWS), looks, _OWNERS)
+        return later_together(reading, _all_of(_ROWS), looks, _UNITS)
 
     def let_go(self, engine: StatementRunner) -> None:
         """Drop what this thread's question holds, and what nobody could drop before."""

@@ -1,7 +1,7 @@
 """The rows of units: whose each is, its unit's level, what it adds, and its group.
 
-Two places to read them, one form: a table that holds owners and rows alike, or the results of a join. The
-budget of an owner is taken over all its own rows: a filter, a list of keys and a missing partner decide what
+Two places to read them, one form: a table that holds units and rows alike, or the results of a join. The
+budget of a unit is taken over all its own rows: a filter, a list of keys and a missing partner decide what
 a row adds, never whether a budget counts. An own row without a valid budget has the level -1, below all
 others: SQL's min() would skip a NULL. Every part is total: no row can make it fail.
 """
@@ -19,7 +19,7 @@ from prdp.engines.statements.distinct_keys import value_sql
 from prdp.engines.statements.groups import joined, key_columns
 from prdp.expressions.nodes import columns
 from prdp.expressions.spelling import quoted
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 
 _ID, _LEVEL = "prdp id", "prdp level"
@@ -31,13 +31,13 @@ WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
 """What says of a result of a join whose it is."""
 
 
-def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
+def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
     """Return the rows of a table that says of each row whose it is: (id, budget, value, and for groups grp).
 
     All rows are there, whatever the filter and the keys say: the least of the budgets is over all of them.
     One that is not valid is 0, below all others. Reads beside have columns of their own: value1, value2, ...
     """
-    whose, plain = reading.owners.id, schema
+    whose, plain = reading.unit.id, schema
     reading, schema, records = computed(reading, schema, records)
     items = [
         f"{id_sql(quoted(whose), whose, plain)} AS id",
@@ -54,7 +54,7 @@ def rows_of_table(reading: OwnerRead, schema: Schema, records: str) -> str:
     return f"SELECT {parts} FROM {chosen} WHERE id IS NOT NULL"
 
 
-def value_names(reading: OwnerRead) -> list[str]:
+def value_names(reading: UnitRead) -> list[str]:
     """Return what the columns are called that a read and those beside it fold: value, value1, value2, ...
 
     They are numbered by ``each_read``.
@@ -62,12 +62,12 @@ def value_names(reading: OwnerRead) -> list[str]:
     return [f"value{number}" for number, _ in each_read(reading)]
 
 
-def each_read(reading: OwnerRead) -> list[tuple[str, OwnerRead]]:
+def each_read(reading: UnitRead) -> list[tuple[str, UnitRead]]:
     """Return a read and those beside it, with what the names of their columns end with."""
     return [(str(place or ""), read) for place, read in enumerate((reading, *reading.beside))]
 
 
-def _values(reading: OwnerRead, schema: Schema) -> list[str]:
+def _values(reading: UnitRead, schema: Schema) -> list[str]:
     """Return what a row adds for each read, as select items; NULL where it adds nothing."""
     when, end = "", ""
     if reading.where is not None:
@@ -78,11 +78,11 @@ def _values(reading: OwnerRead, schema: Schema) -> list[str]:
     ]
 
 
-def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]) -> str:
+def rows_of_join(reading: UnitRead, schemas: Mapping[str, Schema], views: Mapping[str, str]) -> str:
     """Return the results of a join in the same form; those that add nothing are left out.
 
     Args:
-        reading: Which owners, and what their rows add.
+        reading: Which units, and what their rows add.
         schemas: Each table's columns.
         views: The name under which statements find each table.
     """
@@ -98,10 +98,10 @@ def rows_of_join(reading: OwnerRead, schemas: Mapping[str, Schema], views: Mappi
 
 
 def results_of_join(
-    reading: OwnerRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
-) -> tuple[str, OwnerRead, Schema]:
+    reading: UnitRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> tuple[str, UnitRead, Schema]:
     """Return the results of a join with id and level, and the read and the columns with nothing computed."""
-    join = reading.owners.join
+    join = reading.unit.join
     assert join is not None  # noqa: S101  (told to the type checker; see the engine)
     schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
     results = _results(reading, join, schemas, views)
@@ -111,19 +111,19 @@ def results_of_join(
 
 
 def _results(
-    reading: OwnerRead,
+    reading: UnitRead,
     join: JoinedTables,
     schemas: Mapping[str, Schema],
     views: Mapping[str, str],
 ) -> str:
-    """Return the inner join of the owners, one row each, with the other tables.
+    """Return the inner join of the units, one row each, with the other tables.
 
-    Owners stand on the left: results then come owner by owner, which the engine folds faster.
+    Units stand on the left: results then come unit by unit, which the engine folds faster.
     """
     place = {table: f"t{number}" for number, table in enumerate(join.tables)}
     own = _own_columns(reading, join)
     held = {(join.private, column): f"{place[join.private]}.own{n}" for n, column in enumerate(own)}
-    joined_tables = f"{_owners(reading, join, schemas[join.private], views, own)} AS {place[join.private]}"
+    joined_tables = f"{_unit(reading, join, schemas[join.private], views, own)} AS {place[join.private]}"
     for table in join.tables[1:]:
         by = join.joined_by[table]
         left, right = (
@@ -141,7 +141,7 @@ def _results(
     return f"(SELECT {', '.join(picked)} FROM {joined_tables})"
 
 
-def read_columns(reading: OwnerRead) -> frozenset[str]:
+def read_columns(reading: UnitRead) -> frozenset[str]:
     """Return the columns that the value, the filter and the groups of a read are made of."""
     found: set[str] = set(columns(reading.where)) if reading.where is not None else set()
     measured_by = [read.measure for _, read in each_read(reading) if read.measure is not None]
@@ -150,7 +150,7 @@ def read_columns(reading: OwnerRead) -> frozenset[str]:
     return frozenset(found)
 
 
-def _own_columns(reading: OwnerRead, join: JoinedTables) -> list[str]:
+def _own_columns(reading: UnitRead, join: JoinedTables) -> list[str]:
     """Return the columns of the private table that are read, or that lead to public tables."""
     read = {
         column
@@ -161,10 +161,10 @@ def _own_columns(reading: OwnerRead, join: JoinedTables) -> list[str]:
     return sorted(read | {by.column for by in leading if by.table == join.private})
 
 
-def _owners(
-    reading: OwnerRead, join: JoinedTables, schema: Schema, views: Mapping[str, str], own: list[str]
+def _unit(
+    reading: UnitRead, join: JoinedTables, schema: Schema, views: Mapping[str, str], own: list[str]
 ) -> str:
-    """Return the owners that take part, one row each: id, least level, and what their own rows agree on."""
+    """Return the units that take part, one row each: id, least level, and what their own rows agree on."""
     items = [
         f"{id_sql(quoted(join.key), join.key, schema)} AS id",
         f"{to_sql(reading.policy.expression, schema)} AS budget",
@@ -174,7 +174,7 @@ def _owners(
     leveled = f"SELECT *, {level_or_invalid(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
     agreed = (f"{_agreed(f'held{place}', schema[name])} AS own{place}" for place, name in enumerate(own))
     folded = ", ".join(["id", "min(level) AS level", *agreed])
-    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.owners.one_row else "")
+    taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.unit.one_row else "")
     return f"(SELECT {folded} FROM ({leveled}) GROUP BY id HAVING {taking_part})"
 
 
@@ -184,7 +184,7 @@ def _held(column: str, schema: Schema) -> str:
 
 
 def _agreed(value: str, kind: ColumnType) -> str:
-    """Return the value that all own rows of an owner have in a column; NULL where they have no such."""
+    """Return the value that all own rows of a unit have in a column; NULL where they have no such."""
     if kind.kind is Kind.BOOLEAN:  # not every database has the least of truth values
         number = f"CAST({value} AS TINYINT)"
         same = f"count({value}) = count(*) AND min({number}) = max({number})"
@@ -195,7 +195,7 @@ def _agreed(value: str, kind: ColumnType) -> str:
 
 
 def id_sql(name: str, column: str, schema: Schema) -> str:
-    """Return what owners are told apart by: of a text its bytes, whatever a session collates."""
+    """Return what units are distinguished by: of a text its bytes, whatever a session collates."""
     kind = schema[column]
     if kind.kind is Kind.TEXT:
         plain = kind.native == "VARCHAR"
@@ -203,6 +203,6 @@ def id_sql(name: str, column: str, schema: Schema) -> str:
     return value_sql(column, schema) if name == quoted(column) else name
 
 
-def level_or_invalid(reading: OwnerRead) -> str:
+def level_or_invalid(reading: UnitRead) -> str:
     """Return the level of the column ``budget``; -1, below all others, where there is no valid one."""
     return f"coalesce({level_sql(reading.levels)}, -1)"

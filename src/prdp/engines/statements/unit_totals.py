@@ -18,7 +18,7 @@ from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, Look
 from prdp.engines.statements.cells import Arrays, code_sql, filled, halves, level_quanta, wide
 from prdp.engines.statements.unit_rows import each_read, level_or_invalid
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 
 _TOTALS, _ROWS = 0, 1
 _LISTED = "FILTER (WHERE grp IS NOT NULL)"
@@ -26,33 +26,33 @@ _FITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class OwnerStatement:
-    """SQL that groups owners into cells; its columns are part, level, code (of the magnitude), n and total.
+class UnitStatement:
+    """SQL that groups units into cells; its columns are part, level, code (of the magnitude), n and total.
 
-    Where owners are in one group at most, there is the group as well. Reads beside have parts of their own.
+    Where units are in one group at most, there is the group as well. Reads beside have parts of their own.
     """
 
     sql: str
-    reading: OwnerRead
+    reading: UnitRead
 
     @classmethod
-    def of(cls, reading: OwnerRead, rows: str) -> OwnerStatement:
-        """Write the statement: rows to owners, what an owner adds moved into public bounds, owners to cells.
+    def of(cls, reading: UnitRead, rows: str) -> UnitStatement:
+        """Write the statement: rows to units, what a unit adds moved into public bounds, units to cells.
 
         Args:
-            reading: Which owners, and what is made of their rows.
+            reading: Which units, and what is made of their rows.
             rows: The query for their rows.
         """
-        return cls(f"{_with_owners(reading, rows)} {cls._cells(reading)}", reading)
+        return cls(f"{_with_units(reading, rows)} {cls._cells(reading)}", reading)
 
     @classmethod
-    def of_held(cls, reading: OwnerRead, held: str) -> OwnerStatement:
-        """Write the statement for owners that are in a table already, as ``folded_owners`` finds them."""
+    def of_held(cls, reading: UnitRead, held: str) -> UnitStatement:
+        """Write the statement for units that are in a table already, as ``folded_units`` finds them."""
         return cls(f"WITH owners AS (SELECT * FROM {held} WHERE level >= 0) {cls._cells(reading)}", reading)
 
     @staticmethod
-    def _cells(reading: OwnerRead) -> str:
-        """Return the query that puts the table ``owners`` into cells."""
+    def _cells(reading: UnitRead) -> str:
+        """Return the query that puts the table ``units`` into cells."""
         group = "grp, " if reading.apart else ""
         placed = " UNION ALL ".join(
             f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
@@ -65,7 +65,7 @@ class OwnerStatement:
         return f"SELECT {keys}, n, {halves('total')} FROM ({summed} FROM ({placed}) GROUP BY {keys})"
 
     def summaries(self, found: Arrays) -> tuple[tuple[Summary, Summary], ...]:
-        """Return the cells of what owners contribute and of how many rows: of all, or of each group."""
+        """Return the cells of what units contribute and of how many rows: of all, or of each group."""
         levels, reading = self.reading.levels, self.reading
         quanta, _ = level_quanta(levels, found["level"])
         columns = quanta, filled(found["code"], NO_VALUE), filled(found["n"], 0), wide(found, "total")
@@ -94,8 +94,8 @@ def _coded(columns: Sequence[Column], chosen: NDArray[np.bool_], measure: Measur
     return CellColumns.coded(budgets, code, sums, largest=measure.largest, per_octave=measure.per_octave)
 
 
-def _placed(reading: OwnerRead) -> Iterator[tuple[int, str, str, Measure]]:
-    """Yield the parts of a first statement: number, column of owners, that of their rows, and its range."""
+def _placed(reading: UnitRead) -> Iterator[tuple[int, str, str, Measure]]:
+    """Yield the parts of a first statement: number, column of units, that of their rows, and its range."""
     for place, (number, read) in enumerate(each_read(reading)):
         counted = f"counted{number}"
         if read.measure is not None:
@@ -103,8 +103,8 @@ def _placed(reading: OwnerRead) -> Iterator[tuple[int, str, str, Measure]]:
         yield 2 * place + _ROWS, counted, counted, read.counted
 
 
-def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: bool) -> str:
-    """Write the statement that adds up each group, with all that an owner adds scaled down to its cap.
+def scaled_statement(reading: UnitRead, rows: str, caps: Caps, *, count_rows: bool) -> str:
+    """Write the statement that adds up each group, with all that a unit adds scaled down to its cap.
 
     Its rows are (group, total). All products are below 2^126: contributions are below 2^63, caps too.
     """
@@ -117,19 +117,19 @@ def scaled_statement(reading: OwnerRead, rows: str, caps: Caps, *, count_rows: b
         f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
     scaled = _scaled(caps)
-    return f"{_with_owners(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
+    return f"{_with_units(reading, rows)} SELECT grp, sum({scaled}) FROM ({shared}) GROUP BY grp"
 
 
-def folded_owners(reading: OwnerRead, rows: str) -> str:
-    """Return the query for owners where no value is negative; whoever takes no part has the level -1."""
+def folded_units(reading: UnitRead, rows: str) -> str:
+    """Return the query for units where no value is negative; whoever takes no part has the level -1."""
     return _folded(reading, f"({rows})", _items(reading))
 
 
-def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look], held: str | None = None) -> str:
-    """Write the second statement where no value is negative: only owners above a cap are told apart.
+def scaled_together(reading: UnitRead, rows: str, looks: Sequence[Look], held: str | None = None) -> str:
+    """Write the second statement where no value is negative: only units above a cap are distinguished.
 
     Of the others, who are most, each row counts for its value: they are added up by group at once. Its rows
-    are (group, total of the first look, total of the second, ...). With ``held``, the owners are in a table
+    are (group, total of the first look, total of the second, ...). With ``held``, the units are in a table
     already.
     """
     ends = [number for number, _ in each_read(reading)]
@@ -150,7 +150,7 @@ def scaled_together(reading: OwnerRead, rows: str, looks: Sequence[Look], held: 
         scaled.append(f"{_scaled(look.caps, at)} AS added{at}")
     totals = ", ".join(f"sum(added{at}) AS total{at}" for at in range(len(looks)))
     return (
-        f"WITH owners AS ({f'SELECT * FROM {held}' if held else folded_owners(reading, rows)}), "
+        f"WITH owners AS ({f'SELECT * FROM {held}' if held else folded_units(reading, rows)}), "
         f"above AS MATERIALIZED (SELECT id AS who, level FROM owners WHERE {' OR '.join(above)}), "
         f"parts AS MATERIALIZED (SELECT who, grp, {', '.join(parts)} "
         f"FROM ({rows}) AS rows LEFT JOIN above ON rows.id = above.who WHERE grp IS NOT NULL "
@@ -188,13 +188,13 @@ def _scaled(caps: Caps, at: int | str = "") -> str:
     )
 
 
-def in_order(reading: OwnerRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+def in_order(reading: UnitRead, found: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return each group's total, in the order of the keys, from (group, total) where there is one."""
     (totals,) = all_in_order(reading, found, 1)
     return totals
 
 
-def all_in_order(reading: OwnerRead, found: Iterable[tuple[int, ...]], looks: int) -> list[tuple[int, ...]]:
+def all_in_order(reading: UnitRead, found: Iterable[tuple[int, ...]], looks: int) -> list[tuple[int, ...]]:
     """Return each look's totals, in the order of the keys, from (group, total, total, ...)."""
     totals = {group: rest for group, *rest in found}
     none = [0] * looks
@@ -202,10 +202,10 @@ def all_in_order(reading: OwnerRead, found: Iterable[tuple[int, ...]], looks: in
     return [tuple(totals.get(place, none)[look] for place in keys) for look in range(looks)]
 
 
-def _with_owners(reading: OwnerRead, rows: str) -> str:
-    """Return the beginning of a statement: a table ``owners``, for groups of both signs made from ``parts``.
+def _with_units(reading: UnitRead, rows: str) -> str:
+    """Return the beginning of a statement: a table ``units``, for groups of both signs made from ``parts``.
 
-    An owner with an invalid own row is not in it. Where owners have one row each, nor is one with several:
+    A unit with an invalid own row is not in it. Where units have one row each, nor is one with several:
     all its rows are here, whatever the filter and the keys say of them. Where they are in one group at most,
     nor is one with rows in two.
     """
@@ -213,9 +213,9 @@ def _with_owners(reading: OwnerRead, rows: str) -> str:
     if reading.groups is None or reading.apart or _adds_only(reading):
         folded = _folded(reading, f"({rows})", _items(reading))
         return f"WITH owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0{agreed})"
-    most, most_rows = reading.folded.high, reading.counted.high
-    total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, most_rows)
-    least = "level" if reading.owners.join is not None else "budget"
+    most, max_rows = reading.folded.high, reading.counted.high
+    total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, max_rows)
+    least = "level" if reading.unit.join is not None else "budget"
     by_group = (
         f"SELECT id, grp, min({least}) AS {least}, {total} AS total, {counted} AS counted, count(*) AS own "
         f"FROM ({rows}) GROUP BY id, grp"
@@ -228,10 +228,10 @@ def _with_owners(reading: OwnerRead, rows: str) -> str:
     )
 
 
-def _items(reading: OwnerRead) -> dict[str, str]:
-    """Return what is made of an owner's rows: total and number for each read; in groups, of listed ones.
+def _items(reading: UnitRead) -> dict[str, str]:
+    """Return what is made of a unit's rows: total and number for each read; in groups, of listed ones.
 
-    Where no value is negative, an owner's contributions to all groups add up to its rows' values, with no
+    Where no value is negative, a unit's contributions to all groups add up to its rows' values, with no
     need to tell its groups apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
     """
     listed = f" {_LISTED}" if _adds_only(reading) else ""
@@ -244,26 +244,26 @@ def _items(reading: OwnerRead) -> dict[str, str]:
     if reading.apart:
         adding = "FILTER (WHERE value IS NOT NULL)"
         items |= {"grp": f"min(grp) {adding}", "last_grp": f"max(grp) {adding}"}
-    return items | ({"own": "count(*)"} if reading.owners.one_row_is_all else {})
+    return items | ({"own": "count(*)"} if reading.unit.one_row_is_all else {})
 
 
-def _folded(reading: OwnerRead, source: str, items: Mapping[str, str]) -> str:
-    """Return a query for owners: id, least level, and the items; whoever takes no part has the level -1.
+def _folded(reading: UnitRead, source: str, items: Mapping[str, str]) -> str:
+    """Return a query for units: id, least level, and the items; whoever takes no part has the level -1.
 
-    A table's rows have budgets: the level of the least of them is the least level, and found once an owner.
+    A table's rows have budgets: the level of the least of them is the least level, and found once a unit.
     """
     least = level = "level"
-    if reading.owners.join is None:
+    if reading.unit.join is None:
         least, level = "budget", level_or_invalid(reading)
-    if reading.owners.one_row_is_all:
+    if reading.unit.one_row_is_all:
         level = f"CASE WHEN own = 1 THEN {level} ELSE -1 END"
     made = ", ".join(f"{sql} AS {name}" for name, sql in items.items())
     folded = f"SELECT id, min({least}) AS {least}, {made} FROM {source} GROUP BY id"
     return f"SELECT id, {level} AS level, {', '.join(items)} FROM ({folded})"
 
 
-def _adds_only(reading: OwnerRead) -> bool:
-    """Say whether owners may be in several groups, and no row can take away from what others add."""
+def _adds_only(reading: UnitRead) -> bool:
+    """Say whether units may be in several groups, and no row can take away from what others add."""
     return reading.adds_only
 
 

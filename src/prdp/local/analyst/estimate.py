@@ -11,10 +11,10 @@ from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.bias import Above, ends_of
 
-REACH = 8.0
+TAIL_FACTOR = 8.0
 """Up to how many times their cut values are taken to go, unless somebody says otherwise."""
 
-_MOST_PRINTED = 40
+_MAX_PRINTED = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +73,40 @@ class Estimate:
     @property
     def caveat(self) -> str:
         """The errors that the interval does not cover."""
-        said = ["The interval is that of the noise alone.", self.bias]
+        sentences = ["The interval is that of the noise alone.", self.bias]
         if self.above:
-            said[0] = (
-                f"The interval has the noise and what is cut of values up to {REACH:g} times their cut. It "
+            sentences[0] = (
+                f"The interval has the noise and what is cut of values up to {TAIL_FACTOR:g} times their "
+                "cut. It "
                 "leaves aside what lies further out, which may be most of the sum."
             )
         if self.candidates > 1:
-            said.append(
+            sentences.append(
                 f"The first domain was chosen among {self.candidates} by their noise: the interval "
                 "is wide enough to hold for each of them."
             )
         if self.unheard:
-            said.insert(0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise.")
+            sentences.insert(
+                0, f"{self.unheard[0].upper()}{self.unheard[1:]}. The answer is nothing but noise."
+            )
         if len(set(self.rounds)) > 1:
             *early, last = (f"{clients:,}" for clients in self.rounds)
-            said.append(
+            sentences.append(
                 f"The rounds had {', '.join(early)} and {last} clients. The answer is about the last "
                 "round's, and right only if clients stayed away whatever their records were."
             )
-        return " ".join(filter(None, said))
+        return " ".join(filter(None, sentences))
 
-    def interval(self, level: float | Exact = 0.95, *, reach: float = REACH) -> tuple[float, float]:
+    def interval(
+        self, level: float | Exact = 0.95, *, tail_factor: float = TAIL_FACTOR
+    ) -> tuple[float, float]:
         """Return the ends between which the answer lies with about this probability.
 
         For a sum or a mean, it also allows for values that were cut or left out: of those that go no further
-        than ``reach`` times their cut, the rounds say how much that is at most. What lies further out is left
+        than ``tail_factor`` times their cut, the rounds say how much that is at most. What lies further out
+        is left
         aside. It widens the upper end, and where values may be negative the lower one. For all else, and with
-        ``reach=1``, it is the interval of the noise alone.
+        ``tail_factor=1``, it is the interval of the noise alone.
 
         >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
         >>> round(low), round(high)
@@ -108,17 +114,17 @@ class Estimate:
 
         Args:
             level: The probability.
-            reach: Up to how many times their cut values are taken to go, 1 or more.
+            tail_factor: Up to how many times their cut values are taken to go, 1 or more.
         """
         chance = probability(level, "level")
         if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
-        if not reach >= 1:
-            raise InvalidRequest(f"reach={reach!r} is not 1 or more, such as 8.")
+        if not tail_factor >= 1:
+            raise InvalidRequest(f"reach={tail_factor!r} is not 1 or more, such as 8.")
         if self.unheard:
             return -math.inf, math.inf
         z = NormalDist().inv_cdf(1 - (1 - chance) / (2 * self.candidates))
-        low, high = ends_of(self.value, self.deviation, self.above, reach, z, signed=self.signed)
+        low, high = ends_of(self.value, self.deviation, self.above, tail_factor, z, signed=self.signed)
         return (max(0.0, low), min(self.most, high)) if self.most < math.inf else (low, high)
 
     def __str__(self) -> str:
@@ -134,11 +140,12 @@ class Estimate:
         elif self.above:
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
-                f"(95 % within reach {REACH:g}: if no value is beyond {REACH:g} times its cut; {facts})"
+                f"(95 % within reach {TAIL_FACTOR:g}: if no value is beyond {TAIL_FACTOR:g} times its cut; "
+                f"{facts})"
             )
         lines = [
-            f"  {part.label}: {_with_reach(part.value, part.deviation)}"
-            for part in self.parts[:_MOST_PRINTED]
+            f"  {part.label}: {_with_margin(part.value, part.deviation)}"
+            for part in self.parts[:_MAX_PRINTED]
         ]
         more = len(self.parts) - len(lines)
         return "\n".join([head, *lines, *([f"  ... and {more:,} more, in .parts"] if more else [])])
@@ -156,7 +163,7 @@ def probability(given: float | Exact, name: str) -> float:
     return number
 
 
-def _with_reach(value: float, deviation: float) -> str:
+def _with_margin(value: float, deviation: float) -> str:
     return f"{_shown(value)} ± {_shown(NormalDist().inv_cdf(0.975) * deviation)}"
 
 

@@ -17,15 +17,15 @@ def support(outcomes: Sequence[int], buckets: int, categories: int) -> tuple[int
     functions = [divmod(outcome, buckets) for outcome in outcomes]
     multipliers = np.array([function // PRIME + 1 for function, _ in functions], np.int64)
     offsets = np.array([function % PRIME for function, _ in functions], np.int64)
-    told = np.array([bucket for _, bucket in functions], np.int64)
-    return supported(multipliers, offsets, told, buckets, categories)
+    reported = np.array([bucket for _, bucket in functions], np.int64)
+    return supported(multipliers, offsets, reported, buckets, categories)
 
 
 def supported(
-    multipliers: Integers, offsets: Integers, told: Integers, buckets: int, categories: int
+    multipliers: Integers, offsets: Integers, reported: Integers, buckets: int, categories: int
 ) -> tuple[int, ...]:
     """Do the same with the reports' parts; a category is below 2^31, so a product fits in 63 bits."""
     return tuple(
-        int(np.count_nonzero((multipliers * category + offsets) % PRIME % buckets == told))
+        int(np.count_nonzero((multipliers * category + offsets) % PRIME % buckets == reported))
         for category in range(categories)
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prdp.declare.columns import Number
-from prdp.declare.exact import Exact, exact, told
+from prdp.declare.exact import Exact, exact, short_repr
 from prdp.declare.groups import Binned
 from prdp.errors import InvalidRequest
 from prdp.local.analyst.framework_study import frequencies
@@ -33,7 +33,7 @@ def study(
     policy: Policy | str,
     share: Exact,
     bounds: Mapping[str, tuple[Number, Number]] | None = None,
-    grain: Mapping[str, Exact] | None = None,
+    round_to: Mapping[str, Exact] | None = None,
     by: Categories | Bins | Binned | str | None = None,
     keys: Sequence[str | int] | None = None,
     method: str | None = None,
@@ -56,7 +56,7 @@ def study(
             bounds where it does not say them.
         share: The part of every record's budget for all rounds together.
         bounds: For number columns, the public least and greatest value.
-        grain: For columns that are added up, what values are rounded to; 1 by default.
+        round_to: For columns that are added up, what values are rounded to; 1 by default.
         by: For a count by groups: ``prdp.bins("age", [0, 18, 65])``, or a column with its public ``keys``.
         keys: The public keys of the column ``by``: texts or whole numbers.
         method: For a count ``"bits"`` (the default), ``"laplace"``, ``"printed"`` (the paper's) or
@@ -92,7 +92,7 @@ def study(
                 f"bounds={{{column!r}: (0, 10**6)}}."
             )
         low, high = (bounds or {})[column]
-        measure = measured(column, low, high, (grain or {}).get(column, 1))
+        measure = measured(column, low, high, (round_to or {}).get(column, 1))
         chosen: Any = {} if method is None else {"method": method}
         return SumStudy(**basics, measure=measure, mean=isinstance(query, Mean), **chosen)
     raise InvalidRequest(
@@ -125,5 +125,5 @@ def _groups(by: Categories | Bins | Binned | str, keys: Sequence[str | int] | No
     if isinstance(by, Binned):
         return Bins(by.column, by.edges)
     if not isinstance(by, Categories | Bins):
-        raise InvalidRequest(f"by={told(by)} is neither a column nor prdp.bins('age', [0, 18, 65]).")
+        raise InvalidRequest(f"by={short_repr(by)} is neither a column nor prdp.bins('age', [0, 18, 65]).")
     return by

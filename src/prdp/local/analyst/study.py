@@ -111,7 +111,7 @@ def above_cut(
         budgets: The largest budget that a record of each octave can have.
     """
     ratios, spent = RatioGrid(terms, measure), float(terms.share)
-    loss, worth = min(1.0, spent * float(terms.levels.at_most)), float(slope * measure.grain) / spent
+    loss, worth = min(1.0, spent * float(terms.levels.at_most)), float(slope * measure.round_to) / spent
     found = []
     for octave, (mass, noise) in enumerate(zip(masses.totals, masses.deviations, strict=True)):
         end = float(ratios.slope(octave) / slope)
@@ -122,16 +122,16 @@ def above_cut(
     return tuple(found)
 
 
-def above_top(octaves: Octaves, grain: float) -> tuple[Above, ...]:
+def above_top(octaves: Octaves, round_to: float) -> tuple[Above, ...]:
     """Return what the sums of octaves above the last heavy one say: all of it was left out.
 
-    >>> left = above_top(Octaves((50.0, 4.0, -9.0), (1.0, 2.0, 3.0), (True, False, False)), grain=1.0)
+    >>> left = above_top(Octaves((50.0, 4.0, -9.0), (1.0, 2.0, 3.0), (True, False, False)), round_to=1.0)
     >>> [(octave.end, octave.amount) for octave in left]
     [(2.0, 4.0), (4.0, -9.0)]
     """
     left = zip(octaves.totals[octaves.top + 1 :], octaves.deviations[octaves.top + 1 :], strict=True)
     return tuple(
-        Above(2.0**place, grain * total, grain * noise, left_out=True)
+        Above(2.0**place, round_to * total, round_to * noise, left_out=True)
         for place, (total, noise) in enumerate(left, start=1)
     )
 
@@ -157,10 +157,10 @@ def reaches(policy: Policy, measure: Measure) -> tuple[Reach, ...]:
     levels = policy.levels
     ratios = RatioGrid(Terms(levels, Fraction(1)), measure)  # the share plays no part
     found = [Reach()] * ratios.count
-    slope, grain = float(ratios.slope(0)), float(measure.grain)
+    slope, round_to = float(ratios.slope(0)), float(measure.round_to)
     least, most = float(levels.at_least), float(levels.at_most)
     for low, high in _pieces(measure):
-        budgets = bound(policy.expression, {measure.column: Interval(low * grain, high * grain)})
+        budgets = bound(policy.expression, {measure.column: Interval(low * round_to, high * round_to)})
         if budgets.empty or budgets.high < least:
             continue
         smallest, largest = max(least, budgets.low) * 0.91, min(most, budgets.high)  # rounding costs 9 %
@@ -332,12 +332,12 @@ class CountStudy(Study):
         counted, clients = yield from self._found_domain(
             part, DomainCount(self.noise), self.threshold, self.failure
         )
-        said: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
+        facts: dict[str, Any] = {"bias": LEFT_OUT, "unheard": "" if counted.heard else NO_DOMAIN}
         if not self.proportional:
             found = (min(counted.total, float(clients)), counted.deviation)
-            how, said["candidates"] = f"domains, {self.noise}", counted.candidates
-            said["most"] = float(clients)
-            return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **said)
+            how, facts["candidates"] = f"domains, {self.noise}", counted.candidates
+            facts["most"] = float(clients)
+            return self._estimate("count", found, (clients,), how, choices=(domain_choice(counted),), **facts)
         rest = 1 - self.first_part
         budget = full_count_budget(
             counted, clients, float(self.whole_share * rest), self.policy.levels.at_most
@@ -346,15 +346,15 @@ class CountStudy(Study):
         campaign = self._campaign(rest, protocol, 2)
         tally = yield campaign
         number, deviation = protocol.estimate(campaign.terms, tally)
-        found, said["most"] = (min(number, float(tally.clients)), deviation), float(tally.clients)
+        found, facts["most"] = (min(number, float(tally.clients)), deviation), float(tally.clients)
         choices = (domain_choice(counted), ("counts in full from a budget of", f"{float(budget):.3g}"))
-        said["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
+        facts["bias"] = f"{LEFT_OUT} Clients of smaller budgets than {float(budget):.3g} count in part."
         rounds = (clients, tally.clients)
-        return self._estimate("count", found, rounds, "proportional", choices=choices, **said)
+        return self._estimate("count", found, rounds, "proportional", choices=choices, **facts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _SumRounds:
     """The estimates of a sum's own rounds: the total in grains, its deviation, the clients of each round."""
 
     total: tuple[float, float]
@@ -406,24 +406,24 @@ class SumStudy(Study):
             counted, first = yield from self._found_domain(used, having)
             clients, part = (first,), 1 - used
         if self.method == "framework" and counted is not None:
-            said = yield from self._by_framework(counted, part)
+            facts = yield from self._by_framework(counted, part)
         elif self.method == "ratio":
-            said = yield from self._by_ratio(part, len(clients) + 1)
+            facts = yield from self._by_ratio(part, len(clients) + 1)
         else:
-            said = yield from self._in_proportion(part, len(clients) + 1)
-        grain = float(self.measure.grain)
-        value = grain * said.total[0], grain * said.total[1]
-        rounds, above = (*clients, *said.clients), said.above
+            facts = yield from self._in_proportion(part, len(clients) + 1)
+        round_to = float(self.measure.round_to)
+        value = round_to * facts.total[0], round_to * facts.total[1]
+        rounds, above = (*clients, *facts.clients), facts.above
         if self.mean and counted is not None:
             # Clients may have stayed away since they were counted: the count is scaled to those of the sum.
             stayed = rounds[-1] / max(1, rounds[0])
             total = min(counted.total, float(rounds[0]))
             count = (stayed * total, stayed * counted.deviation)
             value, above = _quotient(value, count), _divided(above, max(1.0, count[0]))
-        unheard = NO_DOMAIN if counted is not None and not counted.heard else said.unheard
+        unheard = NO_DOMAIN if counted is not None and not counted.heard else facts.unheard
         return self._estimate(
             f"{'mean' if self.mean else 'sum'} of {self.measure.column}", value, rounds, self.method,
-            choices=said.choices, bias=self._bias, unheard=unheard, above=above,
+            choices=facts.choices, bias=self._bias, unheard=unheard, above=above,
             signed=self.measure.low < 0,
             candidates=counted.candidates if self.mean and counted is not None else 1,
         )  # fmt: skip
@@ -438,17 +438,19 @@ class SumStudy(Study):
     def _form(self) -> Literal["bit", "laplace"]:
         return self.form or ("laplace" if self.measure.low < 0 else "bit")
 
-    def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
+    def _by_ratio(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _SumRounds]:
         protocol = RatioSum(self.measure)
         campaign = self._campaign(part, protocol, number)
         tally = yield campaign
         most = [reach.value for reach in reaches(self.policy, self.measure)]
         found = protocol.estimate(campaign.terms, tally, beta=self.failure, most=most)
         choices = (("octaves of value / budget kept", f"{found.top + 1} of {len(found.heavy)}"),)
-        left = above_top(found, float(self.measure.grain))
-        return _Said((found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard), left)
+        left = above_top(found, float(self.measure.round_to))
+        return _SumRounds(
+            (found.total, found.deviation), (tally.clients,), choices, _octaves(found.heard), left
+        )
 
-    def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _Said]:
+    def _in_proportion(self, part: Fraction, number: int) -> Generator[Campaign, Tally, _SumRounds]:
         weighing, weight = RatioMass(self.measure), _part(self.weighing, "weighing")
         campaign = self._campaign(part * weight, weighing, number)
         tally = yield campaign
@@ -466,11 +468,11 @@ class SumStudy(Study):
         protocol = ProportionalSum(self.measure, slope)
         campaign = self._campaign(rest, protocol, number + 1)
         last = yield campaign
-        choices = (("values are cut at budget times", f"{float(slope * self.measure.grain):.3g}"),)
+        choices = (("values are cut at budget times", f"{float(slope * self.measure.round_to):.3g}"),)
         found = protocol.estimate(campaign.terms, last)
-        return _Said(found, (tally.clients, last.clients), choices, _octaves(masses.heard), above)
+        return _SumRounds(found, (tally.clients, last.clients), choices, _octaves(masses.heard), above)
 
-    def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _Said]:
+    def _by_framework(self, counted: DomainCounts, rest: Fraction) -> Generator[Campaign, Tally, _SumRounds]:
         inner = ValueOctaves(self.measure)
         radius = FrameworkProtocol(inner, counted.first)
         campaign = self._campaign(rest * Fraction(1, 4), radius, 2)
@@ -480,9 +482,12 @@ class SumStudy(Study):
         protocol = FrameworkProtocol(ClippedSum(self.measure, limit, self._form), counted.first)
         campaign = self._campaign(rest * Fraction(3, 4), protocol, 3)
         last = yield campaign
-        choices = (domain_choice(counted), ("values are cut at", f"{float(limit * self.measure.grain):.3g}"))
+        choices = (
+            domain_choice(counted),
+            ("values are cut at", f"{float(limit * self.measure.round_to):.3g}"),
+        )
         found = protocol.estimate(campaign.terms, last)
-        return _Said(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
+        return _SumRounds(found, (tally.clients, last.clients), choices, _octaves(octaves.heard))
 
 
 def _tally_of(campaign: Campaign, given: object) -> Tally:

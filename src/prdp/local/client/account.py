@@ -35,7 +35,7 @@ _FINEST = 10**640
 A process may forbid Python to read or write whole numbers of many digits, but never those of up to 640.
 """
 
-_MOST_CHARACTERS = 1 << 14
+_MAX_CHARACTERS = 1 << 14
 
 _COPIES = (
     "A copy does not know what was told since it was made: answer under one only if that was nothing, and if "
@@ -73,7 +73,7 @@ class ClientAccount:
             self._refuse_unless_ours()
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of the record's budget that is not spent."""
         with self._connected() as database:
             return 1 - self._spent(database)
@@ -84,7 +84,7 @@ class ClientAccount:
         with self._connected() as database:
             return _policy(database)
 
-    def told(
+    def record_report(
         self, campaign: bytes, name: str, policy: str, share: Fraction, draw: Callable[[], bytes]
     ) -> bytes:
         """Return the report that a campaign has had, or else draw, charge and keep one.
@@ -94,9 +94,9 @@ class ClientAccount:
             BudgetExhausted: Less than ``share`` is left.
             LedgerError: The account cannot be used, or was changed by something else.
         """
-        return guarded(lambda: self._told(campaign, name, policy, share, draw), _not_told)
+        return guarded(lambda: self._record_report(campaign, name, policy, share, draw), _not_recorded)
 
-    def _told(
+    def _record_report(
         self, campaign: bytes, name: str, policy: str, share: Fraction, draw: Callable[[], bytes]
     ) -> bytes:
         """Draw while no file is open, so that a fork meanwhile finds nothing to tear."""
@@ -277,12 +277,13 @@ def _too_fine(share: Fraction) -> InvalidRequest:
     )
 
 
-def _exhausted(asked: Fraction, left: Fraction) -> BudgetExhausted:
+def _exhausted(asked: Fraction, remaining: Fraction) -> BudgetExhausted:
     """Return the error for the client, who cannot ask for less: it can only stay away."""
     return BudgetExhausted(
         asked,
-        left,
-        f"this campaign asks for {asked} of this record's budget, but its account has {left} left. Nothing "
+        remaining,
+        f"this campaign asks for {asked} of this record's budget, but its account has {remaining} left. "
+        "Nothing "
         "was told and nothing was charged; a campaign that asks for no more than that can be answered.",
     )
 
@@ -322,7 +323,7 @@ def _policy(database: sqlite3.Connection) -> str | None:
 
 def _fraction(text: str) -> Fraction:
     """Return the number that a text says, however many digits a process lets Python read."""
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS:
         raise ValueError("no account writes so long a number")
     parts = [Decimal(part) for part in text.split("/", 1)]
     if any(part.as_tuple().exponent != 0 for part in parts):
@@ -337,5 +338,5 @@ def _is_file_name(text: str) -> bool:
         return False
 
 
-def _not_told() -> LedgerError:
+def _not_recorded() -> LedgerError:
     return LedgerError("no report could be drawn and stored. Nothing was told; ask again.")

@@ -22,7 +22,7 @@ from prdp.policy import Policy
 
 VERSION = 1
 
-MOST_REPORT_BITS = 1 << 15
+MAX_REPORT_BITS = 1 << 15
 """How long a report may be; each bit takes about a coin, so this bounds a client's work too."""
 
 KNOWN = Known(
@@ -186,10 +186,10 @@ def _refuse_unless_fitting(campaign: Campaign) -> None:
     if isinstance(campaign.protocol, FrameworkProtocol) and campaign.protocol.domain > domains:
         raise InvalidRequest(f"domain {campaign.protocol.domain} is beyond the policy's {domains}.")
     size = sum(field.bits for field in campaign.fields)
-    if size > MOST_REPORT_BITS:
+    if size > MAX_REPORT_BITS:
         raise InvalidRequest(
             f"every report to this campaign would have {size:,} bits, and clients draw and send at most "
-            f"{MOST_REPORT_BITS:,}. Ask for fewer values, or for budgets and values of fewer sizes."
+            f"{MAX_REPORT_BITS:,}. Ask for fewer values, or for budgets and values of fewer sizes."
         )
     whole_text(campaign.text, "the campaign")
     if len(campaign.protocol.law(campaign.terms, None)) != len(campaign.fields):

@@ -27,20 +27,20 @@ _TOKEN = 16
 class Checked:
     """A dry run of a report, for the record's owner alone; it is never sent.
 
-    >>> str(Checked(missing=("visits",), loss=None, says_something=False))
+    >>> str(Checked(missing=("visits",), loss=None, is_informative=False))
     'the record lacks visits, which the campaign reads'
-    >>> str(Checked(missing=(), loss=Fraction(1, 4), says_something=True))
+    >>> str(Checked(missing=(), loss=Fraction(1, 4), is_informative=True))
     'the record takes part and loses at most 0.25'
 
     Attributes:
         missing: The columns that the campaign reads and the record does not have.
         loss: What the report may lose, share · E(r), rounded down; None without a valid budget.
-        says_something: Whether the report's law differs from the dummy's.
+        is_informative: Whether the report's law differs from the dummy's.
     """
 
     missing: tuple[str, ...]
     loss: Fraction | None
-    says_something: bool
+    is_informative: bool
 
     def __str__(self) -> str:
         if self.missing:
@@ -49,7 +49,7 @@ class Checked:
             return (
                 "the record has no valid budget under the campaign's policy: it is answered for as the dummy"
             )
-        if not self.says_something:
+        if not self.is_informative:
             return "the record has a valid budget and nothing to say here: it is answered for as the dummy"
         return f"the record takes part and loses at most {float(self.loss):.3g}"
 
@@ -68,7 +68,7 @@ class Client:
     >>> report = me.report(campaign, {"visits": 3})
     >>> me.report(campaign.to_json(), {"visits": 3}) == report  # the same bytes again
     True
-    >>> me.left
+    >>> me.remaining
     Fraction(1, 2)
     """
 
@@ -104,9 +104,9 @@ class Client:
         self._account = ClientAccount(ledger)
 
     @property
-    def left(self) -> Fraction:
+    def remaining(self) -> Fraction:
         """The part of the record's budget that no campaign has used."""
-        return self._account.left
+        return self._account.remaining
 
     def report(self, campaign: Campaign | str | bytes, record: Mapping[str, object] | None) -> Report:
         """Return the report to send: drawn and stored the first time, the stored one ever after.
@@ -138,7 +138,7 @@ class Client:
                 f"this campaign asks for {asked.share} of the budget, and this client gives at most "
                 f"{self._most_share}."
             )
-        stored = self._account.told(
+        stored = self._account.record_report(
             asked.digest, asked.name, policy, asked.share, lambda: bytes(self._drawn(asked, record))
         )
         return Report.from_bytes(stored)
@@ -164,7 +164,7 @@ class Client:
         return Checked(
             missing=tuple(sorted(name for name in asked.columns if name not in held)),
             loss=None if own is None else asked.terms.loss(own.quanta),
-            says_something=laws_for(asked, record) != laws_for(asked, None),
+            is_informative=laws_for(asked, record) != laws_for(asked, None),
         )
 
     def _read(self, campaign: Campaign | str | bytes) -> Campaign:

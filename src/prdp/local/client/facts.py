@@ -11,17 +11,17 @@ from typing import Any, NoReturn, Self
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import MOST_LEVELS
+from prdp.expressions.nodes import MAX_LEVELS
 
-_MOST_TEXT = 200
-_MOST_SHOWN = 200
-_MOST_CHARACTERS = 1 << 24
-_MOST_DIGITS = 400
-_MOST_LEVELS = 3 * MOST_LEVELS + 16
+_MAX_TEXT = 200
+_MAX_SHOWN = 200
+_MAX_CHARACTERS = 1 << 24
+_MAX_DIGITS = 400
+_MAX_LEVELS = 3 * MAX_LEVELS + 16
 """How deep lists may be nested: a CASE takes three of them."""
 
-_MOST_BITS = 650
-"""How large numerator and denominator may be together: as many as ``_MOST_TEXT`` characters can say."""
+_MAX_BITS = 650
+"""How large numerator and denominator may be together: as many as ``_MAX_TEXT`` characters can say."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -35,8 +35,8 @@ def read_object(text: str | bytes, what: str) -> dict[str, Any]:
     prdp.errors.InvalidRequest: this is no campaign: it says 'share' twice.
     """
     found = None
-    if isinstance(text, str | bytes) and len(text) > _MOST_CHARACTERS:
-        raise InvalidRequest(f"this is no {what}: it has more than {_MOST_CHARACTERS:,} characters.")
+    if isinstance(text, str | bytes) and len(text) > _MAX_CHARACTERS:
+        raise InvalidRequest(f"this is no {what}: it has more than {_MAX_CHARACTERS:,} characters.")
     try:
         found = json.loads(
             text,
@@ -66,7 +66,7 @@ def _once(pairs: list[tuple[str, Any]], what: str) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         raise ValueError("a whole number of more digits than any double has")
     return int(digits)
 
@@ -82,7 +82,7 @@ def _too_deep(what: str) -> NoReturn:
 def _refuse_halves_and_depth(found: dict[str, Any], what: str) -> None:
     """Refuse texts that no UTF-8 can hold, and lists that walking would run out of stack on."""
     level: list[Any] = [found]
-    for _ in range(_MOST_LEVELS):
+    for _ in range(_MAX_LEVELS):
         inside = [part for item in level for part in (item if isinstance(item, list) else _both(item))]
         for text in inside:
             if isinstance(text, str) and _HALF.search(text):
@@ -98,7 +98,7 @@ def _both(item: dict[str, Any]) -> Iterable[Any]:
 
 def shown(text: str) -> str:
     """Return somebody else's text for a message: not too long, and with nothing that a terminal obeys."""
-    cut = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
     return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in cut)
 
 
@@ -113,16 +113,16 @@ def sayable(number: Fraction, name: str) -> Fraction:
     """Return a number above 0, refusing one that takes more digits than a campaign has room for."""
     if number <= 0:
         raise InvalidRequest(f"a campaign's {name!r} is more than 0.")
-    if number.numerator.bit_length() + number.denominator.bit_length() > _MOST_BITS:
+    if number.numerator.bit_length() + number.denominator.bit_length() > _MAX_BITS:
         raise InvalidRequest(f"a campaign's {name!r} takes too many digits: write a simpler number.")
     return number
 
 
 def column_name(given: object) -> str:
     """Return a column's name, refusing what a campaign could not say."""
-    if not isinstance(given, str) or not 0 < len(given) <= _MOST_TEXT:
+    if not isinstance(given, str) or not 0 < len(given) <= _MAX_TEXT:
         raise InvalidRequest(
-            f"column={given!r} is no column's name: write a text of 1 to {_MOST_TEXT} characters."
+            f"column={given!r} is no column's name: write a text of 1 to {_MAX_TEXT} characters."
         )
     return whole_text(given, "the column's name")
 
@@ -172,8 +172,8 @@ class FactReader:
     def text(self, name: str) -> str:
         """Return a text."""
         found = self.take(name)
-        if not isinstance(found, str) or not 0 < len(found) <= _MOST_TEXT:
-            raise InvalidRequest(f"a campaign's {name!r} is a text of 1 to {_MOST_TEXT} characters.")
+        if not isinstance(found, str) or not 0 < len(found) <= _MAX_TEXT:
+            raise InvalidRequest(f"a campaign's {name!r} is a text of 1 to {_MAX_TEXT} characters.")
         return found
 
     def word(self, name: str, known: Sequence[str]) -> Any:
@@ -201,9 +201,7 @@ class FactReader:
     def exact_items(self, name: str) -> list[Fraction]:
         """Return a list of exact numbers, which JSON holds as texts or whole numbers."""
         found = self.items(name)
-        if not all(
-            type(item) is int or (isinstance(item, str) and len(item) <= _MOST_TEXT) for item in found
-        ):
+        if not all(type(item) is int or (isinstance(item, str) and len(item) <= _MAX_TEXT) for item in found):
             raise InvalidRequest(f"a campaign's {name!r} are numbers, each as a text such as '1/10'.")
         return [exact(item, name) for item in found]
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from prdp.local.protocols.protocol import Record
 
 Category = str | int
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 
 
 def steps_of(record: Record, measure: Measure) -> int:
-    """Return a value as whole grains within its public bounds; 0 for what is missing or no number.
+    """Return a value as whole rounding steps within its public bounds; 0 for what is missing or no number.
 
     >>> from prdp.cells.measure import Measure
     >>> cents = Measure("price", Fraction(1, 100), low=0, high=500)
@@ -30,7 +30,7 @@ def steps_of(record: Record, measure: Measure) -> int:
     if value is None:
         return 0
     if isinstance(value, Fraction):
-        value = round(value / measure.grain)
+        value = round(value / measure.round_to)
     return int(max(measure.low, min(measure.high, value)))
 
 
@@ -43,7 +43,7 @@ def number_of(given: object) -> Fraction | float | None:
     if isinstance(given, bool) or not isinstance(given, Real | Decimal):
         return None
     try:
-        if isinstance(given, Decimal) and given.is_finite() and abs(given.adjusted()) > _MOST_DIGITS:
+        if isinstance(given, Decimal) and given.is_finite() and abs(given.adjusted()) > _MAX_DIGITS:
             return Fraction(float(given))  # exactly it would take as long as its exponent is large
         if math.isfinite(given):
             return Fraction(given) if isinstance(given, int | Decimal | Fraction) else _fraction(given)

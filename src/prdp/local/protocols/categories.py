@@ -19,12 +19,12 @@ from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Law, Symbol
 
 Method = Literal["bits", "grr", "oue", "olh"]
 
-MOST_BITS = 1 << 13
+MAX_BITS = 1 << 13
 """Up to so many categories a report of one bit each, a kilobyte, is sent; beyond it, a hash."""
 
-_MOST_CATEGORIES = 1 << 20
+_MAX_CATEGORIES = 1 << 20
 _LARGEST_CATEGORY = 10**40
-_MOST_BUCKETS = 1 << 10
+_MAX_BUCKETS = 1 << 10
 _LARGEST_EDGE = 10**300
 _NEAR = 3.0
 _HALF_A_REPORT = 0.5
@@ -44,9 +44,9 @@ class Categories:
     def __init__(self, column: str, values: Iterable[Category]) -> None:
         values = listed(values, "categories", "('student', 'retired')")
         known = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
-        if not known or not 1 <= len(set(values)) == len(values) <= _MOST_CATEGORIES:
+        if not known or not 1 <= len(set(values)) == len(values) <= _MAX_CATEGORIES:
             raise InvalidRequest(
-                f"categories are different texts or whole numbers, 1 to {_MOST_CATEGORIES:,} of them."
+                f"categories are different texts or whole numbers, 1 to {_MAX_CATEGORIES:,} of them."
             )
         for value in values:
             if isinstance(value, str):
@@ -95,7 +95,7 @@ class Bins:
     def __init__(self, column: str, edges: Iterable[Exact]) -> None:
         numbers = tuple(exact(edge, "edge") for edge in listed(edges, "edges", "(0, 100, 1000)"))
         ascending = all(low < high for low, high in pairwise(numbers))
-        if not ascending or not 2 <= len(numbers) <= _MOST_CATEGORIES:
+        if not ascending or not 2 <= len(numbers) <= _MAX_CATEGORIES:
             raise InvalidRequest("edges are two or more ascending numbers, such as (0, 100, 1000).")
         if max(map(abs, numbers)) > _LARGEST_EDGE:
             raise InvalidRequest("an edge is beyond 1e300, and no number column reaches so far.")
@@ -152,13 +152,13 @@ class Frequencies:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise InvalidRequest(f"method={self.method!r} is not known: bits, grr, oue or olh.")
-        fewest, most = (2, _MOST_BUCKETS) if self.method == "olh" else (0, 0)
+        fewest, most = (2, _MAX_BUCKETS) if self.method == "olh" else (0, 0)
         if type(self.buckets) is not int or not fewest <= self.buckets <= most:
-            raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MOST_BUCKETS}.")
-        if self.method in ("bits", "oue") and self.size > MOST_BITS:
+            raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MAX_BUCKETS}.")
+        if self.method in ("bits", "oue") and self.size > MAX_BITS:
             raise InvalidRequest(
                 f"method={self.method!r} tells a bit for each of {self.size:,} values, and a client sends at "
-                f"most {MOST_BITS:,}: write method='olh', or None for the best that is short enough."
+                f"most {MAX_BITS:,}: write method='olh', or None for the best that is short enough."
             )
 
     @classmethod
@@ -175,10 +175,10 @@ class Frequencies:
         """
         size, odds = by.count, math.exp(min(float(budget), 30.0))
         if method is None:
-            method = "bits" if size <= MOST_BITS else "olh"
+            method = "bits" if size <= MAX_BITS else "olh"
         elif method == "ldp":
-            method = "grr" if size + 1 < 3 * odds + 2 else "oue" if size <= MOST_BITS else "olh"
-        buckets = max(2, min(_MOST_BUCKETS, round(odds) + 1)) if method == "olh" else 0
+            method = "grr" if size + 1 < 3 * odds + 2 else "oue" if size <= MAX_BITS else "olh"
+        buckets = max(2, min(_MAX_BUCKETS, round(odds) + 1)) if method == "olh" else 0
         return cls(by, method, buckets)
 
     def facts(self) -> Facts:
@@ -223,21 +223,21 @@ class Frequencies:
             return (Hashed(here, self.buckets, budget),)
         if self.method == "grr":
             return (Symbol(self.size if here is None else here, self.size + 1, budget),)
-        told = Bit.of(budget, part=Fraction(1) if self.method == "bits" else Fraction(1, 2))
+        reported = Bit.of(budget, part=Fraction(1) if self.method == "bits" else Fraction(1, 2))
         nothing = Bit.of(budget)
-        return tuple(told if place == here else nothing for place in range(self.size))
+        return tuple(reported if place == here else nothing for place in range(self.size))
 
     def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:  # noqa: ARG002
         """Count, for every value, the reports that speak for it."""
         if self.method in ("bits", "oue"):
             return column_totals(rows, self.size)
-        told = [row[0] for row in rows]
+        reported = [row[0] for row in rows]
         if self.method == "grr":
-            counted = Counter(told)
-            return Tally(len(told), tuple(counted[place] for place in range(self.size)))
+            counted = Counter(reported)
+            return Tally(len(reported), tuple(counted[place] for place in range(self.size)))
         from prdp.local.analyst.hashing import support  # noqa: PLC0415  (a client has no NumPy)
 
-        return Tally(len(told), support(told, self.buckets, self.size))
+        return Tally(len(reported), support(reported, self.buckets, self.size))
 
     def estimate(self, budget: Fraction, tally: Tally) -> tuple[tuple[float, float], ...]:
         """Return each value's number of clients, without bias, and the standard deviation of its noise.

@@ -18,7 +18,7 @@ from prdp.noise.laplace_coins import digit_count
 Noise = Literal["bits", "laplace"]
 Threshold = Literal["exact", "paper"]
 
-_MOST_EXPONENT = 700.0
+_MAX_EXPONENT = 700.0
 _FAR_ABOVE = 17.0
 """So many deviations: 5 up to the bar at the smallest β, and twice 6 for this draw's noise and another's."""
 
@@ -288,9 +288,9 @@ def bits_estimate(ones: int, clients: int, loss: float) -> float:
 
 def bits_deviation(clients: int, loss: float) -> float:
     """Return the standard deviation of ``bits_estimate`` where every part is 0 or 1."""
-    return math.sqrt(clients) / (2 * math.sinh(min(loss / 2, _MOST_EXPONENT)))
+    return math.sqrt(clients) / (2 * math.sinh(min(loss / 2, _MAX_EXPONENT)))
 
 
 def laplace_deviation(clients: int, scale: float) -> float:
     """Return the standard deviation of a sum of discrete Laplace noises: √n / (√2 · sinh(1/(2·scale)))."""
-    return math.sqrt(clients) / (math.sqrt(2) * math.sinh(min(1 / (2 * scale), _MOST_EXPONENT)))
+    return math.sqrt(clients) / (math.sqrt(2) * math.sinh(min(1 / (2 * scale), _MAX_EXPONENT)))

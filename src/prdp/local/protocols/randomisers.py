@@ -73,8 +73,8 @@ class Bit:
         >>> Bit.of(Fraction(1), part=1, lift=Fraction(3)).lift, Bit.of(Fraction(1)).part
         (Fraction(1, 1), Fraction(0, 1))
         """
-        told = part if type(part) is Fraction else Fraction(part)
-        return cls(told, loss if lift is None or not told.numerator else min(lift, loss), loss)
+        own_part = part if type(part) is Fraction else Fraction(part)
+        return cls(own_part, loss if lift is None or not own_part.numerator else min(lift, loss), loss)
 
     def heads(self, bits: int) -> tuple[int, int]:
         """Return integers lo <= p·2^bits <= hi for the probability p of a 1."""

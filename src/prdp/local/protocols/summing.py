@@ -26,7 +26,7 @@ _LOUD_SUM, _LOUD_MASS = 1.4, 2.0
 def measure_facts(measure: Measure) -> dict[str, object]:
     """Return a column's public facts as JSON."""
     ends = {"low": measure.low, "high": measure.high}
-    return {"column": measure.column, "unit": str(measure.grain), **ends}  # "unit" on the wire
+    return {"column": measure.column, "unit": str(measure.round_to), **ends}  # "unit" on the wire
 
 
 def read_measure(read: FactReader) -> Measure:
@@ -36,15 +36,15 @@ def read_measure(read: FactReader) -> Measure:
     )
 
 
-def measured(column: str, low: Exact, high: Exact, grain: Exact = 1) -> Measure:
+def measured(column: str, low: Exact, high: Exact, round_to: Exact = 1) -> Measure:
     """Return a column to add up, from public bounds in values and the grain that values are rounded to.
 
-    >>> measured("income", 0, "1e6", grain="1/100").high
+    >>> measured("income", 0, "1e6", round_to="1/100").high
     100000000
     """
-    step, ends = exact(grain, "grain"), (exact(low, "low"), exact(high, "high"))
+    step, ends = exact(round_to, "round_to"), (exact(low, "low"), exact(high, "high"))
     if step <= 0:
-        raise InvalidRequest(f"grain={grain!r} is not more than 0.")
+        raise InvalidRequest(f"round_to={round_to!r} is not more than 0.")
     least, most = (round(end / step) for end in ends)
     return checked_measure(Measure(column, step, least, most))
 
@@ -53,18 +53,19 @@ def checked_measure(given: Measure) -> Measure:
     """Return a measure with exact numbers; refuse what a campaign could not say."""
     if not isinstance(given, Measure):
         raise InvalidRequest(f"measure={given!r} is no measure: write measured('income', 0, 10000).")
-    grain, low, high = (exact(getattr(given, name), name) for name in ("grain", "low", "high"))
-    if grain <= 0:
-        raise InvalidRequest(f"grain={given.grain!r} is not more than 0.")
+    round_to, low, high = (exact(getattr(given, name), name) for name in ("round_to", "low", "high"))
+    if round_to <= 0:
+        raise InvalidRequest(f"round_to={given.round_to!r} is not more than 0.")
     if low.denominator != 1 or high.denominator != 1 or max(abs(low), abs(high)) > _LARGEST:
         raise InvalidRequest(
-            f"low={given.low!r}, high={given.high!r}: a measure's bounds are whole numbers of grains, up to "
-            "1e40. measured(column, low, high, grain) takes bounds in values."
+            f"low={given.low!r}, high={given.high!r}: a measure's bounds are whole numbers of rounding "
+            "steps, up to "
+            "1e40. measured(column, low, high, rounding step) takes bounds in values."
         )
     if low > high:
         raise InvalidRequest(f"low={given.low!r} is more than high={given.high!r}.")
-    sayable(grain, "grain")
-    return replace(given, column=column_name(given.column), grain=grain, low=int(low), high=int(high))
+    sayable(round_to, "round_to")
+    return replace(given, column=column_name(given.column), round_to=round_to, low=int(low), high=int(high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ class Crowd:
         """Return every client's value as protocols read it."""
         if measure not in self._steps:
             if measure.largest > 2**62:
-                raise InvalidRequest("a simulation adds up to 2^62 grains a client: choose a larger grain.")
+                raise InvalidRequest(
+                    "a simulation adds up to 2^62 rounding steps a client: choose a larger rounding step."
+                )
             name = measure.column
             distinct, which = _distinct_values(self.column(name))
             read = [steps_of({name: value}, measure) for value in distinct]

@@ -1,4 +1,4 @@
-"""The kinds of clients that a protocol tells apart, found by watching which columns its law reads."""
+"""The kinds of clients that a protocol distinguishes, found by watching which columns its law reads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def kinds_of(campaign: Campaign, crowd: Crowd) -> Kinds:
 
     A law is a function of the budget's level and of what it reads of the record. Clients that agree in both
     have equal laws, whatever else is in their records. Where some client's law reads a column by which kinds
-    were not told apart, they are told apart by it as well, and all is done again.
+    were not distinguished, they are distinguished by it as well, and all is done again.
     """
     for protocol, text, found in crowd.remembered:
         if text == campaign.text and protocol == campaign.protocol:

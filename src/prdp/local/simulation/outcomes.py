@@ -159,11 +159,11 @@ def _symbols_of_one_size(laws: Sequence[Symbol]) -> Draw:
     if laws[0].size > _SMALL:
         return _one_by_one(laws)
     own = np.array([-1 if law.own is None else law.own for law in laws], np.int64)
-    told = _telling(laws[0].size, laws[0].loss)
-    return lambda which, entropy: told(own[which], entropy)
+    draw_symbols = _symbol_law(laws[0].size, laws[0].loss)
+    return lambda which, entropy: draw_symbols(own[which], entropy)
 
 
-def _telling(size: int, loss: Fraction) -> Draw:
+def _symbol_law(size: int, loss: Fraction) -> Draw:
     """Return how symbols are told: from each client's own one, -1 for none."""
     if size == 1:
         return lambda own, _: np.zeros(own.size, np.int64)
@@ -193,13 +193,13 @@ def _hashes_of_one_field(laws: Sequence[Hashed]) -> Draw:
         return _one_by_one(laws)
     # A category enters the hash by its remainder alone, which keeps the product below 2^62.
     categories = np.array([-1 if law.own is None else law.own % prime for law in laws], np.int64)
-    told = _telling(buckets, laws[0].loss)
+    draw_symbols = _symbol_law(buckets, laws[0].loss)
 
     def draw(which: NDArray[np.int64], entropy: Entropy) -> Outcomes:
         drawn, own = uniform_many(functions, which.size, entropy), categories[which]
         multipliers, offsets = np.divmod(drawn, prime)
         hashes = ((multipliers + 1) * own + offsets) % prime % buckets
-        bucket = told(np.where(own >= 0, hashes, -1), entropy)
+        bucket = draw_symbols(np.where(own >= 0, hashes, -1), entropy)
         wide = drawn if functions * buckets < _SMALL else drawn.astype(object)
         return np.asarray(wide * buckets + bucket)
 

@@ -112,8 +112,8 @@ def _(protocol: DomainCount, campaign: Campaign, crowd: Crowd, entropy: Entropy)
     totals = []
     sizes = crowd.domain_sizes if protocol.column is None else crowd.domain_sizes_with(protocol.column)
     for domain, inside in enumerate(sizes, start=1):
-        told, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
-        totals.append(total_of({told: inside, nothing: clients - inside}, entropy))
+        reported, nothing = (protocol.coordinate(terms, domain, here) for here in (True, False))
+        totals.append(total_of({reported: inside, nothing: clients - inside}, entropy))
     return Tally(clients, tuple(totals))
 
 
@@ -185,9 +185,9 @@ def _(
     values = np.abs(crowd.steps(protocol.measure)[part])
     ends = np.array([1 << octave for octave in range(protocol.count)], np.int64)
     sizes = Counter(np.searchsorted(ends, values[values > 0], side="left").tolist())
-    told, nothing = Bit.of(budget, part=1), Bit.of(budget)
+    reported, nothing = Bit.of(budget, part=1), Bit.of(budget)
     totals = tuple(
-        total_of({told: sizes[octave], nothing: len(crowd) - sizes[octave]}, entropy)
+        total_of({reported: sizes[octave], nothing: len(crowd) - sizes[octave]}, entropy)
         for octave in range(protocol.count)
     )
     return Tally(len(crowd), totals)
@@ -203,8 +203,8 @@ def _(
         return Tally(len(crowd), (_whole_sum(values) + laplace_total(limit / budget, len(crowd), entropy),))
     # A part of v/limit is a whole one with that chance: the same coin, in two steps.
     whole = int(np.count_nonzero(uniform_many(limit, len(crowd), entropy) < values))
-    told, nothing = Bit.of(budget, part=1), Bit.of(budget)
-    return Tally(len(crowd), (total_of({told: whole, nothing: len(crowd) - whole}, entropy),))
+    reported, nothing = Bit.of(budget, part=1), Bit.of(budget)
+    return Tally(len(crowd), (total_of({reported: whole, nothing: len(crowd) - whole}, entropy),))
 
 
 @inner_drawn_together.register
@@ -214,11 +214,11 @@ def _(
     places = np.where(part, crowd.places(protocol.by), -1)
     sizes = [int(size) for size in np.bincount(places + 1, minlength=protocol.size + 1)]
     if protocol.method in ("bits", "oue"):
-        told, nothing = (
+        reported, nothing = (
             Bit.of(budget, part=Fraction(1, 1 if protocol.method == "bits" else 2)),
             Bit.of(budget),
         )
-        totals = tuple(total_of({told: size, nothing: len(crowd) - size}, entropy) for size in sizes[1:])
+        totals = tuple(total_of({reported: size, nothing: len(crowd) - size}, entropy) for size in sizes[1:])
         return Tally(len(crowd), totals)
     if protocol.method == "grr":
         return Tally(len(crowd), _symbols([*sizes[1:], sizes[0]], budget, entropy)[:-1])
@@ -245,12 +245,12 @@ def _hashes(protocol: Frequencies, budget: Fraction, places: Integers, entropy: 
     kept = _kept(Symbol(0, buckets, budget), known.size, entropy)
     # Which of them keep their own bucket is a draw without order: the first ones of a shuffled row.
     order = known[np.argsort(uniform_many(1 << 62, known.size, entropy), kind="stable")]
-    told = uniform_many(buckets, clients, entropy)
+    reported = uniform_many(buckets, clients, entropy)
     others = uniform_many(buckets - 1, known.size - kept, entropy)
     lost = order[kept:]
-    told[order[:kept]] = own[order[:kept]]
-    told[lost] = others + (others >= own[lost])
-    return Tally(clients, supported(multipliers, offsets, told, buckets, protocol.size))
+    reported[order[:kept]] = own[order[:kept]]
+    reported[lost] = others + (others >= own[lost])
+    return Tally(clients, supported(multipliers, offsets, reported, buckets, protocol.size))
 
 
 def _whole_sum(values: Integers) -> int:

@@ -1,4 +1,4 @@
-"""A table with ``protect``: a customer with all of that customer's rows is one record."""
+"""A table with ``privacy_unit``: a customer with all of that customer's rows is one record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import prdp
-from prdp.declare.units import MOST_ROWS
+from prdp.declare.units import MAX_ROWS
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.plan import queries
 from prdp.testing import Seeded, simulate
@@ -37,7 +37,7 @@ BOUNDS = {"o_totalprice": PRICES}
 
 
 def orders(source: object = None, **options: Any) -> prdp.Table:
-    chosen: dict[str, Any] = {"policy": POLICY, "bounds": BOUNDS, "protect": "o_custkey"} | options
+    chosen: dict[str, Any] = {"policy": POLICY, "bounds": BOUNDS, "privacy_unit": "o_custkey"} | options
     return prdp.open(ORDERS if source is None else source, **chosen)
 
 
@@ -55,12 +55,12 @@ def one_row_per_customer(kept: Any = True) -> prdp.Table:
         folded,
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=50),
         bounds={
-            "n": (1, MOST_ROWS),
-            "total": (PRICES[0], PRICES[1] * MOST_ROWS),
+            "n": (1, MAX_ROWS),
+            "total": (PRICES[0], PRICES[1] * MAX_ROWS),
             "largest": PRICES,
             "smallest": PRICES,
         },
-        stand_in=True,
+        synthetic=True,
     )
 
 
@@ -71,7 +71,7 @@ def values(table: prdp.Table, query: Any, share: str, **options: Any) -> list[Fr
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
 @pytest.mark.parametrize("method", ["clip", "naive"])
 def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | None, method: str) -> None:
-    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
+    table = orders(synthetic=True) if where is None else orders(synthetic=True).filter(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
     for query, same in ((prdp.count(), prdp.sum("n")), (prdp.sum("o_totalprice"), prdp.sum("total"))):
         assert values(table, query, "1/3", method=method) == values(folded, same, "1/3", method=method)
@@ -88,7 +88,7 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
 
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
 def test_the_different_values_of_the_protected_column_are_the_customers(where: str | None) -> None:
-    table = orders(stand_in=True) if where is None else orders(stand_in=True).where(where)
+    table = orders(synthetic=True) if where is None else orders(synthetic=True).filter(where)
     folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
     asked = values(table, prdp.count_distinct("o_custkey"), "1/3")
     assert asked == values(folded, prdp.count(), "1/3")
@@ -97,7 +97,7 @@ def test_the_different_values_of_the_protected_column_are_the_customers(where: s
 
 
 def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
-    means = simulate(orders(stand_in=True), prdp.mean("o_totalprice"), share="1/2", runs=25, seed=3)
+    means = simulate(orders(synthetic=True), prdp.mean("o_totalprice"), share="1/2", runs=25, seed=3)
     sums = [release.parts[0].exact for release in means]
     assert sums == values(one_row_per_customer(), prdp.sum("total"), "3/8")
     assert np.median([release.parts[1].value for release in means]) == pytest.approx(N, rel=0.1)
@@ -108,7 +108,7 @@ def test_a_mean_is_made_of_the_folded_sum_and_the_folded_count() -> None:
 
 @pytest.mark.parametrize("query", [prdp.count(), prdp.sum("o_totalprice")], ids=str)
 def test_groups_come_close_to_the_truth_and_an_unknown_key_to_nothing(query: Any) -> None:
-    groups = orders(stand_in=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
+    groups = orders(synthetic=True).group_by("o_orderstatus", keys=["F", "O", "nobody"])
     tables = simulate(groups, query, share="1/2", runs=21, seed=5)
     prices = ORDERS.groupby("o_orderstatus")["o_totalprice"]
     truth = (prices.size() if isinstance(query, queries.Count) else prices.sum()).to_dict()
@@ -128,7 +128,7 @@ def test_means_by_group_and_histograms_are_answered_and_charged_once() -> None:
     assert [len(row) for row in both.releases] == [2, 2, 2]
     histogram = table.histogram("o_shippriority", edges=[0, 50, 100], share="1/4")
     assert len(histogram) == 2
-    assert table.ledger.left == Fraction(1, 4)
+    assert table.ledger.remaining == Fraction(1, 4)
     assert table.group_by("o_orderstatus", keys=STATUS).mean("o_totalprice", share="1/4") == means
 
 
@@ -138,7 +138,7 @@ def cells_of(table: Any, query: Any, groups: Any = None) -> tuple[Any, Any]:
     return plan.queries[0], found(table, plan)
 
 
-def test_plans_know_what_is_true_of_owners() -> None:
+def test_plans_know_what_is_true_of_units() -> None:
     price = ORDERS["o_totalprice"]
     assert truths(*cells_of(orders(), prdp.count())) == [N]
     assert truths(*cells_of(orders(), prdp.sum("o_totalprice"))) == [price.sum()]
@@ -153,7 +153,7 @@ def test_plans_know_what_is_true_of_owners() -> None:
     by_status = price.groupby(ORDERS["o_orderstatus"]).sum()
     found = truths(*cells_of(groups.table, prdp.sum("o_totalprice"), groups.grouping))
     assert found == [by_status["O"], 0, by_status["F"]]
-    both = orders(stand_in=True).group_by("o_orderstatus", keys=["O", "F"])
+    both = orders(synthetic=True).group_by("o_orderstatus", keys=["O", "F"])
     assert prdp.share_for(prdp.count(), error="60%", like=both, runs=20).share is not None
 
 
@@ -162,7 +162,7 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
     table = prdp.open(
         pd.DataFrame(rows),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
-        protect="who",
+        privacy_unit="who",
         **options,
     )
     _, cells = cells_of(table, prdp.count())
@@ -170,7 +170,7 @@ def counted(rows: Mapping[str, Any], **options: Any) -> int:
 
 
 @pytest.mark.parametrize("budget", [None, float("nan"), 0.0, -1.0, 0.05, float("-inf")])
-def test_one_invalid_row_leaves_its_whole_owner_out(budget: float | None) -> None:
+def test_one_invalid_row_leaves_its_whole_unit_out(budget: float | None) -> None:
     eps = pd.Series([1.0, budget, 2.0, 3.0], dtype="Float64") if budget is None else [1.0, budget, 2.0, 3.0]
     assert counted({"who": [1, 1, 1, 2], "eps": eps}) == 1
     assert counted({"who": [1, 3, 1, 2], "eps": eps}) == 3
@@ -181,32 +181,32 @@ def test_rows_of_nobody_are_left_out() -> None:
     assert counted({"who": pd.array(["a", None, "b", None], dtype="string"), "eps": [1.0] * 4}) == 2
 
 
-def test_an_owner_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
-    """One owner has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
+def test_an_unit_with_more_rows_than_the_public_limit_is_cut_off_there_and_nothing_overflows() -> None:
+    """One unit has 2^20 + 8 rows of the least value that groups allow, and as many of the greatest."""
     most = 2**43 - 1
-    rows = f"SELECT k % 2 AS g FROM range(2 * ({MOST_ROWS} + 8)) AS t(k)"
+    rows = f"SELECT k % 2 AS g FROM range(2 * ({MAX_ROWS} + 8)) AS t(k)"
     table = prdp.open(
         duckdb.sql(f"SELECT 1 AS who, 1.0::DOUBLE AS eps, g, {most} * (1 - 2 * g) AS v FROM ({rows})"),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
         bounds={"v": (-most, most)},
-        protect="who",
+        privacy_unit="who",
     )
     _, cells = cells_of(table, prdp.count())
-    assert [cell.total for cell in cells.totals.cells] == [MOST_ROWS]
+    assert [cell.total for cell in cells.totals.cells] == [MAX_ROWS]
     _, found = cells_of(table, prdp.sum("v"), table.group_by("g", keys=[0, 1]).grouping)
-    limit = MOST_ROWS * most
+    limit = MAX_ROWS * most
     assert [cell.total for cell in found.totals.summary.cells] == [limit]
     assert found.totals.unclipped() == (limit // 2, -(limit // 2))
-    assert found.rows.unclipped() == (MOST_ROWS // 2, MOST_ROWS // 2)
+    assert found.rows.unclipped() == (MAX_ROWS // 2, MAX_ROWS // 2)
 
 
-def test_texts_that_a_session_collates_are_still_two_owners() -> None:
+def test_texts_that_a_session_collates_are_still_two_units() -> None:
     """Were they one, adding the well protected one would lower the other's cap: it would lose too much."""
     connection = duckdb.connect()
     connection.execute("SET default_collation = 'nocase'")
     relation = connection.sql("SELECT * FROM (VALUES ('ann', 1.0::DOUBLE), ('ANN', NULL)) AS t(who, eps)")
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
-    table = prdp.open(relation, policy=policy, protect="who", rows_are_records=True)
+    table = prdp.open(relation, policy=policy, privacy_unit="who", rows_are_records=True)
     _, cells = cells_of(table, prdp.count())
     assert sum(cell.total for cell in cells.totals.cells) == 1
 
@@ -219,14 +219,14 @@ def test_texts_that_a_session_collates_are_still_two_owners() -> None:
         (lambda t: t.count_distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
-        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of an owner"),
+        (lambda t: t.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).max("o_totalprice", share="1/2"),
             "max of o_totalprice by group is not answered",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).count(share="1/2", method="naive"),
-            "method='naive' keeps all rows of an owner by group",
+            "method='naive' keeps all rows of a unit by group",
         ),
         (
             lambda t: t.group_by("o_orderstatus", keys=STATUS).agg(
@@ -240,7 +240,7 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
     table = orders()
     with pytest.raises(InvalidRequest, match=says):
         ask(table)
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
     assert table._reader.kept == {}
 
 
@@ -250,39 +250,39 @@ def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
         InvalidRequest, match="8,796,093,022,208 grains of 1 in each of 1,048,576 rows: 2\\^63 or more"
     ):
         table.group_by("o_orderstatus", keys=STATUS).sum("o_totalprice", share="1/2")
-    assert table.ledger.left == 1
+    assert table.ledger.remaining == 1
     assert table.sum("o_totalprice", share="1/2").value > 0
 
 
-def test_the_protected_column_is_known_and_can_be_told_apart() -> None:
+def test_the_protected_column_is_known_and_can_be_distinguished() -> None:
     with pytest.raises(InvalidRequest, match="Did you mean 'o_custkey'"):
-        orders(protect="o_custkeys")
-    assert orders(protect="O_CUSTKEY").protect == "o_custkey"
+        orders(privacy_unit="o_custkeys")
+    assert orders(privacy_unit="O_CUSTKEY").privacy_unit == "o_custkey"
     things = pd.DataFrame({"thing": [object()]})
     with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
-        prdp.open(things, policy=prdp.Policy.constant(1), protect="thing")
+        prdp.open(things, policy=prdp.Policy.constant(1), privacy_unit="thing")
 
 
 def test_a_ledger_is_bound_to_what_is_protected(tmp_path: Path) -> None:
     path = tmp_path / "orders.ledger"
     counts = orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4")
     with pytest.raises(LedgerError, match="protect: o_custkey -> none"):
-        orders(ledger=path, protect=None)
+        orders(ledger=path, privacy_unit=None)
     assert orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4") == counts
-    assert orders(ledger=path).ledger.left == Fraction(3, 4)
+    assert orders(ledger=path).ledger.remaining == Fraction(3, 4)
 
 
-def test_a_real_question_about_groups_is_answered_with_fresh_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_question_about_groups_is_answered_with_redraw_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prdp.run.answer.SystemEntropy", lambda: Seeded(7))
     table = orders()
-    counts = table.where("o_totalprice > 5000").group_by("o_orderstatus", keys=["F"]).count(share="1/2")
+    counts = table.filter("o_totalprice > 5000").group_by("o_orderstatus", keys=["F"]).count(share="1/2")
     truth = int(((ORDERS["o_orderstatus"] == "F") & (ORDERS["o_totalprice"] > 5000)).sum())
     assert counts.releases[0][0].value == pytest.approx(truth, rel=0.3)
     assert "over all groups" in dict(counts.releases[0][0].choices)["clipped at"]
 
 
-def test_a_share_for_a_number_of_owners_is_found_by_their_number_and_not_by_their_rows() -> None:
-    owners = np.repeat(np.arange(2_000), 5)
-    like = prdp.open({"who": owners}, policy="1", protect="who", stand_in=True)
+def test_a_share_for_a_number_of_units_is_found_by_their_number_and_not_by_their_rows() -> None:
+    unit = np.repeat(np.arange(2_000), 5)
+    like = prdp.open({"who": unit}, policy="1", privacy_unit="who", synthetic=True)
     found = prdp.share_for(prdp.count_distinct("who"), error="20%", like=like, runs=20)
     assert found.share is not None

@@ -1,10 +1,11 @@
 """Owners on TPC-H: orders protected by customer, beside a table with one row per customer.
 
 Make the data with ``tpchgen-cli parquet -s 0.01 --output-dir=FOLDER``, then run ``python -m
-experiments.owners --data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in cents;
-share 1/2. The answers with ``protect`` and those of the folded table come from the same seed and must be
+experiments.privacy_units --data FOLDER``. Policy 100000 / o_totalprice, at most 10, bounds 1 to 10^6 in
+cents;
+share 1/2. The answers with ``privacy_unit`` and those of the folded table come from the same seed and must be
 equal, one by one. Errors are 20 % trimmed means over the runs, in percent of the truth; for groups, the mean
-over them. *Rows* is the error without ``protect``, where every order is a record of its own: a weaker
+over them. *Rows* is the error without ``privacy_unit``, where every order is a record of its own: a weaker
 promise.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 import prdp
 from experiments.options import options
 from experiments.yardsticks import trimmed
-from prdp.declare.units import MOST_ROWS
+from prdp.declare.units import MAX_ROWS
 from prdp.plan import queries
 from prdp.testing import simulate
 
@@ -36,14 +37,14 @@ COLUMNS = {
 }
 
 
-def opened(path: Path, protect: str | None) -> prdp.Table:
+def opened(path: Path, privacy_unit: str | None) -> prdp.Table:
     return prdp.open(
         path,
         policy=prdp.Policy("100000 / o_totalprice", at_most=10),
         bounds={"o_totalprice": (1, DEAREST)},
-        grain={"o_totalprice": "0.01"},
-        protect=protect,
-        stand_in=True,
+        round_to={"o_totalprice": "0.01"},
+        privacy_unit=privacy_unit,
+        synthetic=True,
     )
 
 
@@ -55,9 +56,9 @@ def folded(path: Path, where: str) -> prdp.Table:
     return prdp.open(
         rows.to_arrow_table(),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),
-        bounds={"n": (1, MOST_ROWS), "total": (1, DEAREST * MOST_ROWS), "largest": (1, DEAREST)},
-        grain={"total": "0.01", "largest": "0.01"},
-        stand_in=True,
+        bounds={"n": (1, MAX_ROWS), "total": (1, DEAREST * MAX_ROWS), "largest": (1, DEAREST)},
+        round_to={"total": "0.01", "largest": "0.01"},
+        synthetic=True,
     )
 
 
@@ -80,7 +81,7 @@ def compare(path: Path, runs: int, seed: int) -> None:
     print(f"share {SHARE}, {runs} runs, seed {seed}: answers equal to those of the folded table")
     for where in ("true", "o_orderstatus = 'F'"):
         table, by_hand = opened(path, "o_custkey"), folded(path, f"WHERE {where}")
-        table = table if where == "true" else table.where(where)
+        table = table if where == "true" else table.filter(where)
         for query, same in (
             (prdp.count(), prdp.sum("n")),
             (prdp.sum("o_totalprice"), prdp.sum("total")),
@@ -93,15 +94,15 @@ def compare(path: Path, runs: int, seed: int) -> None:
 
 
 def measure(path: Path, runs: int, seed: int) -> None:
-    """Print errors with and without ``protect``, for all orders and by priority."""
+    """Print errors with and without ``privacy_unit``, for all orders and by priority."""
     print(f"errors in %{'':22}{'customers':>10}{'rows':>10}")
     for query, sql in ((prdp.count(), "count(*)"), (prdp.sum("o_totalprice"), "sum(o_totalprice)")):
         whole = duckdb.execute(f"SELECT {sql} FROM '{path}'").fetchall()
         by_key = dict(duckdb.execute(f"SELECT o_orderpriority, {sql} FROM '{path}' GROUP BY ALL").fetchall())
         for grouped in (False, True):
             errors = []
-            for protect in ("o_custkey", None):
-                table = opened(path, protect)
+            for privacy_unit in ("o_custkey", None):
+                table = opened(path, privacy_unit)
                 asked = table.group_by("o_orderpriority", keys=PRIORITIES) if grouped else table
                 truth = [float(by_key[key]) for key in PRIORITIES] if grouped else [float(whole[0][0])]
                 errors.append(error(asked, query, truth, runs, seed))

@@ -1,4 +1,4 @@
-"""Owners of a join, on every small database: with all that belongs to one, no output says more than E(u)."""
+"""Units of a join, on every small database: with all that belongs to one, no output says more than E(u)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Database = Mapping[str, Sequence[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Person:
-    """An owner: its own rows (budget, town, whether a member), and its items (price, colour)."""
+    """A unit: its own rows (budget, town, whether a member), and its items (price, colour)."""
 
     name: str
     own: tuple[tuple[float | None, str | None, bool], ...]
@@ -61,7 +61,7 @@ def opened(tables: Database) -> prdp.Join:
     people, items = (list(zip(*tables[name], strict=True)) for name in ("people", "items"))
     text, number = pyarrow.string(), pyarrow.float64()
     names, eps, towns, members = people or ((), (), (), ())
-    owners, prices, colours = items
+    unit, prices, colours = items
     return prdp.open_join(
         {
             "people": pyarrow.table(
@@ -74,7 +74,7 @@ def opened(tables: Database) -> prdp.Join:
             ),
             "items": pyarrow.table(
                 {
-                    "owner": pyarrow.array(owners, text),
+                    "owner": pyarrow.array(unit, text),
                     "price": pyarrow.array(prices, pyarrow.int64()),
                     "colour": pyarrow.array(colours, text),
                 }
@@ -85,7 +85,7 @@ def opened(tables: Database) -> prdp.Join:
         references={"items.owner": "people.name"},
         policy=POLICY,
         bounds={"price": (-12, 12)},
-        most_rows=4,
+        max_rows=4,
     ).over("items")
 
 
@@ -97,7 +97,7 @@ def total(join: prdp.Join) -> Any:
 
 
 def members(join: prdp.Join) -> Any:
-    return join.where("member")
+    return join.filter("member")
 
 
 def by_town(join: prdp.Join) -> Any:
@@ -151,11 +151,11 @@ QUERIES = [prdp.count(), prdp.sum("price"), prdp.sum("price * 2 - 1")]
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("asked", [total, members, by_town])
-def test_no_owner_loses_more_than_its_budget(asked: Asked, query: Any) -> None:
+def test_no_unit_loses_more_than_its_budget(asked: Asked, query: Any) -> None:
     assert excess(asked, query, much_clipped, float(TOTAL_PART)) <= TOLERANCE
 
 
-def test_no_owner_loses_more_than_its_budget_by_the_whole_law() -> None:
+def test_no_unit_loses_more_than_its_budget_by_the_whole_law() -> None:
     assert excess(by_town, prdp.sum("price"), whole, 1.0) <= TOLERANCE
 
 
@@ -163,19 +163,19 @@ def test_no_owner_loses_more_than_its_budget_by_the_whole_law() -> None:
 
 
 def own_rows_one_by_one(tables: Database) -> Database:
-    """Join own rows one by one: whose key stands twice is two owners, each with all items."""
+    """Join own rows one by one: whose key stands twice is two units, each with all items."""
     people = [(f"{name}/{place}", *row) for place, (name, *row) in enumerate(tables["people"])]
     items = [
         (f"{name}/{place}", *item)
         for place, (name, *_) in enumerate(tables["people"])
-        for owner, *item in tables["items"]
-        if owner == name
+        for unit, *item in tables["items"]
+        if unit == name
     ]
     return {"people": people, "items": [*items, *tables["items"][-2:]]}
 
 
 def ids_by_collation(tables: Database) -> Database:
-    return {name: [(owner and owner.lower(), *row) for owner, *row in rows] for name, rows in tables.items()}
+    return {name: [(unit and unit.lower(), *row) for unit, *row in rows] for name, rows in tables.items()}
 
 
 def filter_before_level(tables: Database) -> Database:
@@ -196,12 +196,12 @@ def invalid_skipped(tables: Database) -> Database:
         (invalid_skipped, total),
     ],
 )
-def test_reading_owners_in_another_way_breaks_the_promise(twin: Any, asked: Asked) -> None:
+def test_reading_units_in_another_way_breaks_the_promise(twin: Any, asked: Asked) -> None:
     assert excess(asked, prdp.sum("price"), much_clipped, float(TOTAL_PART), twin) > 0.05
 
 
-def test_a_key_that_stands_twice_has_each_of_its_rows_once() -> None:
-    """And is in no group of owners if its own rows are in two."""
+def test_a_key_that_is_twice_has_each_of_its_rows_once() -> None:
+    """And is in no group of units if its own rows are in two."""
     tables = database([person for person in PEOPLE if person.name in {"twice", "moved"}])
     (everything,) = summaries(tables, total, prdp.count())
     assert sum(cell.total for cell in everything.cells) == 4 << 4

@@ -13,9 +13,9 @@ from prdp.cells.columns import widest
 from prdp.cells.summary import Summary
 from prdp.grids import FINE_PER_OCTAVE
 from prdp.mechanisms._axis import ranges_between
-from prdp.mechanisms._threshold import SparingLadder
+from prdp.mechanisms._threshold import SparingCandidates
 from prdp.mechanisms.rank import Rank, away
-from prdp.mechanisms.started_rank import StartedRank
+from prdp.mechanisms.warm_rank import WarmRank
 from prdp.noise.laws import Law, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.mechanism_contract import Twin
@@ -25,15 +25,15 @@ from tests.exact.universe import MEASURE, RECORDS, OnThisUniverse
 CHOICE, ANSWER = Fraction(25, 100), Fraction(60, 100)
 HALF, ONE = Fraction(1, 2), Fraction(1)
 KNOWN = replace(MEDIAN, quantiles=(HIGH,), known=(7,))
-STARTED = StartedRank(KNOWN, Fraction(1), "some release", CHOICE, HALF, HALF)
+STARTED = WarmRank(KNOWN, Fraction(1), "some release", CHOICE, HALF, HALF)
 
 
 @dataclass(frozen=True, slots=True)
 class Unsparing(Rank):
     """Spares no mass in the choice of a point, so that a few records make a difference."""
 
-    def ladder(self, weighed: Summary, share: Fraction) -> SparingLadder:
-        return replace(super(Unsparing, self).ladder(weighed, share), spared=0)
+    def candidates(self, weighed: Summary, share: Fraction) -> SparingCandidates:
+        return replace(super(Unsparing, self).candidates(weighed, share), spared=0)
 
 
 UNSPARING = replace(
@@ -141,7 +141,7 @@ def test_a_range_is_as_far_from_a_known_answer_as_there_are_octaves_between(know
 
 
 def penalties(rank: Rank, summary: Summary) -> list[float]:
-    law: Any = StartedRank(rank, Fraction(1), "", CHOICE, HALF, HALF).law(summary, ONE)
+    law: Any = WarmRank(rank, Fraction(1), "", CHOICE, HALF, HALF).law(summary, ONE)
     choice = law.then(FULL).first
     return [float((each - min(choice.penalties)) * choice.unit) for each in choice.penalties]
 
@@ -157,7 +157,7 @@ def test_the_whole_of_the_bounds_keeps_its_part_of_the_draw() -> None:
 
 def test_of_several_quantiles_some_may_have_a_known_answer() -> None:
     rank = replace(MEDIAN, quantiles=(HALF, HIGH), known=(None, 7))
-    law: Any = StartedRank(rank, Fraction(1), "", CHOICE, HALF, HALF).law(TestStarted().summarise(()), ONE)
+    law: Any = WarmRank(rank, Fraction(1), "", CHOICE, HALF, HALF).law(TestStarted().summarise(()), ONE)
     first = law.then(FULL).first
     second = law.then(FULL).then(0).first
     assert len(set(first.penalties)) == 1

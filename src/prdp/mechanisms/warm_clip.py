@@ -15,14 +15,14 @@ from prdp.cells.columns import Column, Places, exact_column, plus, product, tota
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._signed_thresholds import sides
-from prdp.mechanisms._threshold import RecordLadder, Tuning
+from prdp.mechanisms._threshold import RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
-from prdp.release.excluded_tail import OCTAVES, Beyond
+from prdp.release.excluded_tail import OCTAVES, ExcludedTail
 from prdp.release.raw_answer import Answer, Caveat
 
 _QUARTERS = 4
@@ -37,12 +37,12 @@ CHOICE = {
 }  # from a point as good as its own, or another's
 DOWN = {True: Fraction(4), False: Fraction(1, 2)}
 UP = Fraction(4)
-_WHOLE = 3  # by how much the whole ladder's log-weights are lowered beside the known point
+_WHOLE = 3  # by how much the whole candidates's log-weights are lowered beside the known point
 _FALL = Fraction(5, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class StartedClip:
+class WarmClip:
     """Clip near a point that is public already, and measure what lies beyond it.
 
     Guarantee:
@@ -54,11 +54,11 @@ class StartedClip:
         most E(r), so the choice costs a₁ · share · E(r). At the point b that is drawn, r is in at most one
         octave beyond it, of which it moves the measured sum by at most (2ᵏ - 1) · b · E(r), its noise's
         scale times a₃ · share · E(r); and it moves the clipped total by at most b · E(r). The parts
-        a₁ + a₃ + a₂ make 1. In full: proofs/started.md.
+        a₁ + a₃ + a₂ make 1. In full: proofs/warm_clip.md.
 
     Attributes:
         clip: How the question is answered where no point is known.
-        at: How many grains a unit of budget may count for at the known point.
+        at: How many rounding steps a unit of budget may count for at the known point.
         words: Which release it is from.
         choice: The part of the share for choosing a point.
         beyond: The part for what lies beyond it.
@@ -83,7 +83,7 @@ class StartedClip:
             raise ValueError("the parts of the share add up to more than the whole, or one is none of it")
 
     @classmethod
-    def tuned(cls, clip: Clip, share: Fraction, at: Fraction, words: str, *, close: bool) -> StartedClip:
+    def tuned(cls, clip: Clip, share: Fraction, at: Fraction, words: str, *, close: bool) -> WarmClip:
         """Return the mechanism for a share.
 
         Args:
@@ -91,7 +91,7 @@ class StartedClip:
             share: The part of every record's budget.
             at: The known point.
             words: Which release it is from.
-            close: Whether that was of the same edition, at a share that is not much larger.
+            close: Whether that was of the same snapshot, at a share that is not much larger.
         """
         return cls(clip, at, words, CHOICE[close], _BEYOND[share > _LARGE], UP, DOWN[close])
 
@@ -118,12 +118,12 @@ class StartedClip:
         Args:
             summary: The cells.
             share: The part of every record's budget.
-            step: What a step of the summary is worth, in grains.
+            step: What a step of the summary is worth, in rounding steps.
         """
-        ladder = RecordLadder(summary)
+        candidates = RecordCandidates(summary)
         weight = share * self.choice * summary.levels.quantum
         climbs = self.climbs(summary, self.at / step)
-        masses = ladder.masses(_STRIDE, 1)
+        masses = candidates.masses(_STRIDE, 1)
         penalties = tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
         return Then(PermuteAndFlip(penalties), cache(partial(self.answered, summary, share)))
 
@@ -137,8 +137,8 @@ class StartedClip:
 
     @property
     def _tuning(self) -> Tuning:
-        """How a point would be chosen on the whole ladder, with the parts of here."""
-        return started_tuning(self.choice, self.answer)
+        """How a point would be chosen on the whole candidates, with the parts of here."""
+        return warm_tuning(self.choice, self.answer)
 
     def answered(self, summary: Summary, share: Fraction, place: int) -> Noisy:
         """Return the noisy total of the records, clipped at the point of a place, and what lies beyond it."""
@@ -170,10 +170,10 @@ class StartedClip:
         fine, step = summary.refined(bits), Fraction(1, 1 << bits)
         law = self.law(fine, share, step)
         public = replace(fine, cells=fine.cells.where(slice(0)))
-        said = cache(partial(self._said, public, share, step))
-        return [_with(said(place), *values) for place, values in law.draw(entropy, runs)]
+        answer_at = cache(partial(self._answer_at, public, share, step))
+        return [_with(answer_at(place), *values) for place, values in law.draw(entropy, runs)]
 
-    def _said(self, summary: Summary, share: Fraction, step: Fraction, place: int) -> Answer:
+    def _answer_at(self, summary: Summary, share: Fraction, step: Fraction, place: int) -> Answer:
         """Return what is said of an answer at a place, but for the numbers; the summary is of no records."""
         noise = DiscreteLaplace(self._scale(summary, share * self.answer, place))
         clipping = self.clipping(summary, share, place)
@@ -190,8 +190,8 @@ class StartedClip:
 
     def clipping(self, summary: Summary, share: Fraction, place: int) -> Clipping:
         """Return what is public about what was clipped at a place, with nothing measured beyond it yet."""
-        found = RecordLadder(summary).clipping(share, self._tuning, place, blind=False)
-        measured = Beyond(
+        found = RecordCandidates(summary).clipping(share, self._tuning, place, blind=False)
+        measured = ExcludedTail(
             octaves=(),
             further=(),
             scale=self._scale(summary, share * self.beyond, place),
@@ -200,8 +200,8 @@ class StartedClip:
         return replace(found, evidence=Fraction(0), measured=measured)
 
 
-def started_tuning(choice: Fraction, answer: Fraction) -> Tuning:
-    """Return how a point would be chosen on the whole ladder, with parts of the share."""
+def warm_tuning(choice: Fraction, answer: Fraction) -> Tuning:
+    """Return how a point would be chosen on the whole candidates, with parts of the share."""
     return Tuning(choice, answer, _FALL, _STRIDE)
 
 
@@ -210,7 +210,7 @@ def climbs_from(
 ) -> list[Fraction]:
     """Return by how much each point's log-weight is lowered where one is known, as so many steps a quantum.
 
-    By so much an octave above it and below it, and by no more than on the whole ladder.
+    By so much an octave above it and below it, and by no more than on the whole candidates.
     """
     start = min(bisect_left(points.numerators, ceil(known * points.denominator)), len(points.numerators) - 1)
     away = [Fraction(height - points.heights[start], _QUARTERS) for height in points.heights]
@@ -225,14 +225,14 @@ MOVED = (
 """What is said where the known point was far too low."""
 
 
-def _with(said: Answer, total: int, *values: int) -> Answer:
+def _with(answer_at: Answer, total: int, *values: int) -> Answer:
     """Return an answer with its numbers: the total, and what was measured beyond its point."""
-    clipping = said.clipping
+    clipping = answer_at.clipping
     assert isinstance(clipping, Clipping)  # noqa: S101  (see _said)
     assert clipping.measured is not None  # noqa: S101
     measured = clipping.measured.filled(values)
-    choices = (*said.choices, ("moved", MOVED)) if measured.many else said.choices
-    return replace(said, steps=total, choices=choices, clipping=replace(clipping, measured=measured))
+    choices = (*answer_at.choices, ("moved", MOVED)) if measured.many else answer_at.choices
+    return replace(answer_at, steps=total, choices=choices, clipping=replace(clipping, measured=measured))
 
 
 def excesses(summary: Summary, points: Points, place: int, lattice: int) -> Iterator[int]:

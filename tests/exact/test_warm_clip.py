@@ -12,12 +12,12 @@ import pytest
 
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
-from prdp.mechanisms._threshold import RecordLadder
-from prdp.mechanisms.started import StartedClip, excesses
+from prdp.mechanisms._threshold import RecordCandidates
+from prdp.mechanisms.warm_clip import WarmClip, excesses
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.error_bounds import strays
+from prdp.release.error_bounds import error_bounds
 from prdp.release.excluded_tail import OCTAVES
 from prdp.release.interval import Around
 from prdp.testing import Seeded
@@ -28,7 +28,7 @@ from tests.exact.universe import ODD, RECORDS, OnThisUniverse, Record, budget, c
 
 CHOICE, BEYOND, ANSWER = Fraction(36, 100), Fraction(24, 100), Fraction(40, 100)
 HALF = Fraction(1, 2)
-STARTED = StartedClip(COARSE, Fraction(9), "some release", CHOICE, BEYOND, HALF, HALF, mass_bits=8)
+STARTED = WarmClip(COARSE, Fraction(9), "some release", CHOICE, BEYOND, HALF, HALF, mass_bits=8)
 FAR_OFF = replace(STARTED, at=Fraction(10**6))
 ONE = Fraction(1)
 
@@ -83,7 +83,7 @@ def octaves_that_hold_each_other(law: Noisy) -> Noisy:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(StartedClip):
+class Whole(WarmClip):
     """Counts a record's whole value in its octave, and not what it has beyond its cap."""
 
     def answered(self, summary: Summary, share: Fraction, place: int) -> Noisy:
@@ -183,12 +183,12 @@ class TestOddRecords(Variant):
 
 
 class TestStartedFarOff(Variant):
-    """A point far above all that there is; the whole ladder keeps its part of the draw."""
+    """A point far above all that there is; the whole candidates keeps its part of the draw."""
 
     __test__ = True
     mechanism = FAR_OFF
 
-    def test_the_whole_ladder_keeps_its_part(self) -> None:
+    def test_the_whole_candidates_keeps_its_part(self) -> None:
         climbs = FAR_OFF.climbs(fine(RECORDS), FAR_OFF.at)
         assert min(climbs) == 0
         assert max(climbs) <= 3 + climbs[0] + 6  # half an octave of fall for each point at most
@@ -232,7 +232,7 @@ def test_larger_tables_keep_the_promise() -> None:
         lambda summary: STARTED.law(summary, third),
         summary_of,
         lambda record: float(third) * budget(record),
-        most_records=3,
+        max_records=3,
     )
     assert found.excess <= TOLERANCE, found
 
@@ -242,7 +242,7 @@ def test_parts_that_add_up_to_more_than_the_share_are_refused() -> None:
         replace(STARTED, choice=Fraction(3, 4), beyond=Fraction(1, 4))
 
 
-def test_answers_say_where_they_started() -> None:
+def test_answers_say_where_they_warm() -> None:
     (answer,) = STARTED.answers(fine(RECORDS), ONE, Seeded(1), 1)
     assert dict(answer.choices)["started from"] == "some release"
 
@@ -264,8 +264,8 @@ def test_octaves_hold_what_records_have_beyond_a_point(crowd: str) -> None:
     for summary, points, place in _places(crowd):
         *octaves, further = excesses(summary, points, place, 1)
         for number, times in enumerate(OCTAVES, start=1):
-            reach = (times + 1) * points.per_quantum(place)
-            within = [cell for cell in summary.cells if cell.key.high <= reach * cell.key.quanta]
+            tail_factor = (times + 1) * points.per_quantum(place)
+            within = [cell for cell in summary.cells if cell.key.high <= tail_factor * cell.key.quanta]
             lost = sum(cell.total - cell.clipped(points.cap(place, cell.key.quanta)) for cell in within)
             records = sum(cell.count for cell in within)
             assert lost - records <= sum(octaves[:number]) <= lost + records
@@ -273,18 +273,18 @@ def test_octaves_hold_what_records_have_beyond_a_point(crowd: str) -> None:
         assert further == sum(cell.key.quanta * cell.count for cell in far)
 
 
-def missed(started: StartedClip, crowd: str, reach: Fraction, failure: Fraction, runs: int) -> float:
+def missed(warm: WarmClip, crowd: str, tail_factor: Fraction, failure: Fraction, runs: int) -> float:
     """Return how often an interval does not hold what it says, of seeded answers."""
     summary = summary_of([record for record, count in CROWDS[crowd] for _ in range(count)]).refined(6)
     points = Points.spanning(summary, 2)
     passed = 0
-    for place, values in started.law(summary, ONE).draw(Seeded(5), runs):
-        clipping = started.clipping(summary, ONE, place)
+    for place, values in warm.law(summary, ONE).draw(Seeded(5), runs):
+        clipping = warm.clipping(summary, ONE, place)
         assert clipping.measured is not None
         clipping = replace(clipping, measured=clipping.measured.filled(values[1:]))
         scale = clipping.at / ANSWER
-        found = strays((scale,), "laplace", clipping, failure, reach)
-        allowed = reach * points.per_quantum(place)
+        found = error_bounds((scale,), "laplace", clipping, failure, tail_factor)
+        allowed = tail_factor * points.per_quantum(place)
         truth = sum(
             cell.total
             if cell.key.high <= allowed * cell.key.quanta
@@ -296,17 +296,19 @@ def missed(started: StartedClip, crowd: str, reach: Fraction, failure: Fraction,
     return passed / runs
 
 
-@pytest.mark.parametrize("reach", [Fraction(2), Fraction(8), Fraction(40)])
+@pytest.mark.parametrize("tail_factor", [Fraction(2), Fraction(8), Fraction(40)])
 @pytest.mark.parametrize("at", [Fraction(1), Fraction(400)])
-def test_intervals_hold_what_they_say_wherever_the_hint_points(reach: Fraction, at: Fraction) -> None:
+def test_intervals_hold_what_they_say_wherever_the_warm_start_points(
+    tail_factor: Fraction, at: Fraction
+) -> None:
     """One in five may fail; of 400 runs, more than 31 % would be a chance of one in ten million."""
-    started = replace(STARTED, at=at, mass_bits=50)
+    warm = replace(STARTED, at=at, mass_bits=50)
     for crowd in ("a tail", "two tiers"):
-        assert missed(started, crowd, reach, Fraction(1, 5), 400) < 0.31
+        assert missed(warm, crowd, tail_factor, Fraction(1, 5), 400) < 0.31
 
 
-def test_masses_are_those_of_the_ladder() -> None:
+def test_masses_are_those_of_the_candidates() -> None:
     summary = fine(RECORDS)
     law: Any = replace(STARTED, up=Fraction(0), down=Fraction(0)).law(summary, ONE)
     weight = CHOICE * summary.levels.quantum
-    assert law.first.penalties == tuple(weight * mass for mass in RecordLadder(summary).masses(2, 1))
+    assert law.first.penalties == tuple(weight * mass for mass in RecordCandidates(summary).masses(2, 1))

@@ -1,4 +1,4 @@
-"""Owners on every small table: all rows of one together lose no more than the least of their budgets."""
+"""Units on every small table: all rows of one together lose no more than the least of their budgets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import pytest
 
 from prdp.cells.summary import Summary
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.naive import Naive
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from tests.exact import test_choice
-from tests.exact.owners_universe import OWNERS, Record, budget, folded, owner, rows_of, with_budget
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
+from tests.exact.units_universe import UNITS, Record, budget, folded, rows_of, unit, with_budget
 from tests.exact.universe import MEASURE, POLICY
 
 Rows = list[dict[str, Any]]
@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 class TestSum(MechanismContract):
     mechanism: Any = COARSE
-    records = OWNERS
+    records = UNITS
     shares = (Fraction(1, 3),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -76,13 +76,13 @@ class TestNaive(TestMax):
     mechanism = Naive()
     variant_of = None
     tied_at = Fraction(10_000)
-    records = (*OWNERS, owner((12, 0.125, True, "a"), (12, 0.125, True, "a")))
+    records = (*UNITS, unit((12, 0.125, True, "a"), (12, 0.125, True, "a")))
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        return folded(rows_of(records), owners=Owners("id", most_rows=2))
+        return folded(rows_of(records), unit=PrivacyUnit("id", max_rows=2))
 
     def twins(self) -> Mapping[str, Twin]:
-        """Noise for one row of the largest value, for an owner that has more."""
+        """Noise for one row of the largest value, for a unit that has more."""
         few = replace(self.summarise([]), largest=MEASURE.largest)
 
         def for_one_row(summary: Summary, share: Fraction) -> Any:
@@ -92,7 +92,7 @@ class TestNaive(TestMax):
         return {"noise for one row": Twin(for_one_row)}
 
 
-# Twins of the folding itself: each makes another table of owners from the same rows.
+# Twins of the folding itself: each makes another table of units from the same rows.
 
 
 def least_over_kept_rows(rows: Rows) -> Rows:
@@ -106,7 +106,7 @@ def invalid_budgets_skipped(rows: Rows) -> Rows:
 
 
 def every_row_a_record(rows: Rows) -> Rows:
-    """Do not fold at all: the losses of an owner's rows add up."""
+    """Do not fold at all: the losses of a unit's rows add up."""
     return [dict(row, id=place) for place, row in enumerate(rows)]
 
 
@@ -118,10 +118,10 @@ def test_folding_in_another_way_breaks_the_promise(twin: Callable[[Rows], Rows],
         return TestSum.parts["total, much clipped"][0](law)
 
     found = worst_loss(
-        OWNERS,
+        UNITS,
         much_clipped,
         lambda records: folded(twin(rows_of(records)), measure).refined(4),
         lambda record: float(TOTAL_PART) * budget(record),
-        most_records=1,
+        max_records=1,
     )
     assert found.excess > 0.05, found

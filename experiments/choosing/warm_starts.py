@@ -1,6 +1,6 @@
 """A question that starts from where an earlier one clipped: error and width, before and after.
 
-``python -m experiments.choosing.hints``: each case is asked once, and once more starting from the first
+``python -m experiments.choosing.warm_starts``: each case is asked once, and once more starting from the first
 answer's point; ``--first 1`` asks the first time with a share of 1, ``--first 10x`` with ten times the other.
 ``--moved`` puts the known point 2 octaves too high or too low, as if the data had changed; ``--data FOLDER``
 takes the real sets. Errors are 20 % trimmed means in oracle clips, widths those of 95 % intervals.
@@ -55,7 +55,7 @@ class Figures:
     def of(cls, releases: list[Release], truth: float, oracle: float) -> Figures:
         """Return the figures of some answers."""
         errors = np.array([abs(float(release.exact) - truth) for release in releases]) / oracle
-        ends = np.array([release.interval(reach=8) for release in releases])
+        ends = np.array([release.interval(tail_factor=8) for release in releases])
         held = np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         width = float(np.median(ends[:, 1] - ends[:, 0])) / oracle
         return cls(float(trimmed(errors)[0]), float(np.quantile(errors, 0.99)), float(held), width)
@@ -87,7 +87,7 @@ def again(plan: Plan, earlier: Plan, draw: Draw, first: list[Release], moved: Fr
             raise TypeError(f"{release.question} has no point to start from")
         known = replace(release, simulated=False, clipping=replace(point, at=point.at * moved))
         entry = Entry(0, earlier.text, earlier.share, release=known)
-        found += draw(plan.hinted(plan.hint(Known(entry))), count)
+        found += draw(plan.warm_started(plan.warm_start(Known(entry))), count)
     return found
 
 

@@ -1,6 +1,6 @@
-"""How long owners take to be folded: with ``protect``, and in a join, as ratios to plain DuckDB.
+"""How long owners take to be folded: with ``privacy_unit``, and in a join, as ratios to plain DuckDB.
 
-Run ``python -m benchmarks.owner_speed``. Made-up orders of customers: counts, sums and sums by group, from an
+Run ``python -m benchmarks.unit_speed``. Made-up orders of customers: counts, sums and sums by group, from an
 open table to the cells, beside the plain SQL that adds up the same rows with no privacy at all. Medians of
 alternating runs; the ratios are what to compare, the seconds are this machine's.
 """
@@ -42,7 +42,12 @@ def written(folder: Path, customers: int, orders: int) -> None:
 
 def flat(folder: Path) -> prdp.Table:
     return prdp.open(
-        folder / "flat.parquet", policy=POLICY, bounds=BOUNDS, protect="customer", stand_in=True, name="flat"
+        folder / "flat.parquet",
+        policy=POLICY,
+        bounds=BOUNDS,
+        privacy_unit="customer",
+        synthetic=True,
+        name="flat",
     )
 
 
@@ -54,7 +59,7 @@ def joined(folder: Path) -> prdp.Join:
         references={"orders.customer": "customers.id"},
         policy=POLICY,
         bounds=BOUNDS,
-        stand_in=True,
+        synthetic=True,
     ).over("orders")
 
 
@@ -62,7 +67,10 @@ def questions(folder: Path) -> dict[str, tuple[Callable[[], object], str]]:
     """Return, by name, what is asked and its plain SQL."""
     one = f"'{folder / 'flat.parquet'}'"
     two = f"'{folder / 'orders.parquet'}' JOIN '{folder / 'customers.parquet'}' ON customer = id"
-    return {**_about("protect", partial(flat, folder), one), **_about("join", partial(joined, folder), two)}
+    return {
+        **_about("privacy_unit", partial(flat, folder), one),
+        **_about("join", partial(joined, folder), two),
+    }
 
 
 def _about(name: str, opened: Callable[[], Any], source: str) -> dict[str, tuple[Callable[[], object], str]]:
@@ -70,7 +78,7 @@ def _about(name: str, opened: Callable[[], Any], source: str) -> dict[str, tuple
         "count": (lambda: opened().count(share="1"), f"SELECT count(*) FROM {source}"),
         "sum": (lambda: opened().sum("price", share="1"), f"SELECT sum(price) FROM {source}"),
         "filtered sum": (
-            lambda: opened().where("price < 5000").sum("price", share="1"),
+            lambda: opened().filter("price < 5000").sum("price", share="1"),
             f"SELECT sum(price) FROM {source} WHERE price < 5000",
         ),
     }

@@ -1,4 +1,4 @@
-"""``fresh=True`` in several threads: what is drawn at the same time is one answer, and is paid for once."""
+"""``redraw=True`` in several threads: what is drawn at the same time is one answer, and is paid for once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Drawing:
     text = "count"
     share = SHARE
     region = None
-    edition = ""
+    snapshot = ""
     on_interrupt = "the charge stands"
 
     def standing(self, ledger: Ledger) -> Released | None:
@@ -60,12 +60,12 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     if request.param != "memory":
         place = new_place(request.param, tmp_path, lambda: str(request.getfixturevalue("postgres")))
         opened = DurableLedger.opened(place.given, facts, who="ana")
-    asked(opened, lambda: FIRST, fresh=False)
+    asked(opened, lambda: FIRST, redraw=False)
     return opened
 
 
-def asked(ledger: Ledger, draw: Callable[[], Release], *, fresh: bool) -> Release:
-    release = answer(ledger, Drawing(draw), Reader(Source(), stand_in=False), fresh=fresh)
+def asked(ledger: Ledger, draw: Callable[[], Release], *, redraw: bool) -> Release:
+    release = answer(ledger, Drawing(draw), Reader(Source(), synthetic=False), redraw=redraw)
     assert isinstance(release, Release)
     return release
 
@@ -82,38 +82,38 @@ def test_threads_that_ask_afresh_at_once_pay_once_and_see_one_answer(ledger: Led
             together.wait()  # all have been charged, and nobody has recorded
             return replace(FIRST, steps=steps)
 
-        return asked(ledger, draw, fresh=True)
+        return asked(ledger, draw, redraw=True)
 
     with ThreadPoolExecutor(3) as threads:
         answers = list(threads.map(ask, (11, 12, 13)))
     assert answers[0] == answers[1] == answers[2] != FIRST
-    assert ledger.left == 1 - 2 * SHARE
-    assert asked(ledger, drawn(99), fresh=False) == answers[0]
+    assert ledger.remaining == 1 - 2 * SHARE
+    assert asked(ledger, drawn(99), redraw=False) == answers[0]
 
 
 def test_one_that_asks_afresh_after_another_s_answer_pays_again(ledger: Ledger) -> None:
-    answers = [asked(ledger, drawn(steps), fresh=True) for steps in (11, 12, 13)]
+    answers = [asked(ledger, drawn(steps), redraw=True) for steps in (11, 12, 13)]
     assert [answer.steps for answer in answers] == [11, 12, 13]
-    assert ledger.left == 0
+    assert ledger.remaining == 0
     with pytest.raises(BudgetExhausted):
-        asked(ledger, drawn(14), fresh=True)
-    assert asked(ledger, drawn(14), fresh=False).steps == 13
+        asked(ledger, drawn(14), redraw=True)
+    assert asked(ledger, drawn(14), redraw=False).steps == 13
 
 
 def test_a_charge_that_was_left_unanswered_is_taken_up_afresh(ledger: Ledger) -> None:
-    ledger.charge("count", SHARE, fresh=True)
-    assert asked(ledger, drawn(11), fresh=True).steps == 11
-    assert ledger.left == 1 - 2 * SHARE
+    ledger.charge("count", SHARE, redraw=True)
+    assert asked(ledger, drawn(11), redraw=True).steps == 11
+    assert ledger.remaining == 1 - 2 * SHARE
 
 
 def test_others_get_the_old_answer_while_a_new_one_is_drawn(ledger: Ledger) -> None:
     meanwhile: list[Release] = []
 
     def draw() -> Release:
-        meanwhile.append(asked(ledger, drawn(99), fresh=False))
+        meanwhile.append(asked(ledger, drawn(99), redraw=False))
         return replace(FIRST, steps=11)
 
-    assert asked(ledger, draw, fresh=True).steps == 11
+    assert asked(ledger, draw, redraw=True).steps == 11
     assert meanwhile == [FIRST]
-    assert asked(ledger, drawn(99), fresh=False).steps == 11
-    assert ledger.left == 1 - 2 * SHARE
+    assert asked(ledger, drawn(99), redraw=False).steps == 11
+    assert ledger.remaining == 1 - 2 * SHARE

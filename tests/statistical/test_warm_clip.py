@@ -13,7 +13,7 @@ from scipy.stats import binomtest, chisquare
 import prdp
 from prdp.ledger.account import Entry
 from prdp.mechanisms.clip import Clip
-from prdp.mechanisms.started import StartedClip
+from prdp.mechanisms.warm_clip import WarmClip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.plan.plan import Plan
 from prdp.release.bias import Clipping
@@ -26,7 +26,7 @@ from tests.statistical.thresholds import P_THRESHOLD
 
 RUNS = 20_000
 HALF = Fraction(1, 2)
-LAW: Any = StartedClip(Clip(), Fraction(30), up=HALF, down=HALF, mass_bits=8).law(SUMMARY, HALF)
+LAW: Any = WarmClip(Clip(), Fraction(30), up=HALF, down=HALF, mass_bits=8).law(SUMMARY, HALF)
 
 
 def test_places_fit_their_chances_and_not_those_of_a_choice_15_percent_sharper() -> None:
@@ -71,11 +71,11 @@ class _Known:
     def standing(self, purpose: str, share: Fraction) -> None: ...
 
 
-def started(table: prdp.Table, plan: Plan, at: float, runs: int) -> list[Release]:
+def warm(table: prdp.Table, plan: Plan, at: float, runs: int) -> list[Release]:
     """Draw answers from a point that is put into the ledger's mouth."""
     point = Clipping(Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, blind=False)
-    told = Release("", 0, Fraction(1), (), plan.share, "clip", clipping=point)
-    begun = plan.hinted(plan.hint(_Known(Entry(0, plan.text, plan.share, release=told))))
+    reported = Release("", 0, Fraction(1), (), plan.share, "clip", clipping=point)
+    begun = plan.warm_started(plan.warm_start(_Known(Entry(0, plan.text, plan.share, release=reported))))
     return [plan.one(release) for release in begun.draw(reader_of(table), Seeded(11), runs)]
 
 
@@ -87,14 +87,16 @@ def test_intervals_cover_the_truth_wherever_the_known_point_is(at: int, noise_al
         {"v": values},
         policy=prdp.Policy("10000 / v", at_most=100),
         bounds={"v": (100, 10**12)},
-        stand_in=True,
+        synthetic=True,
     )
     plan = table.plan(prdp.sum("v"), share=1)
-    releases = started(table, plan, at, 400)
+    releases = warm(table, plan, at, 400)
     truth = int(values.sum())
 
-    def covered(reach: int) -> int:
-        return sum(low <= truth <= high for low, high in (one.interval(reach=reach) for one in releases))
+    def covered(tail_factor: int) -> int:
+        return sum(
+            low <= truth <= high for low, high in (one.interval(tail_factor=tail_factor) for one in releases)
+        )
 
     assert binomtest(covered(8), 400, 0.95, alternative="less").pvalue > P_THRESHOLD
     assert covered(1) <= noise_alone

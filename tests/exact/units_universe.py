@@ -1,4 +1,4 @@
-"""Owners small enough to try every table over them: an owner is a tuple of rows."""
+"""Units small enough to try every table over them: a unit is a tuple of rows."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ import pyarrow
 
 from prdp.cells.measure import Measure
 from prdp.cells.summary import Summary
-from prdp.cells.units import Fold, OwnerGroups
+from prdp.cells.units import Fold, UnitGroups
 from prdp.declare.groups import read_grouping
-from prdp.declare.units import Owners
+from prdp.declare.units import PrivacyUnit
 from prdp.engines.duckdb.engine import open_source
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import OwnerRead
+from prdp.plan.reads import UnitRead
 from prdp.schema import Kind
-from prdp.testing.unit_reference import reference_owners, reference_scaled
+from prdp.testing.unit_reference import reference_scaled, reference_units
 from tests.exact.universe import LEVELS, MEASURE, POLICY
 
 Record = Mapping[str, Any]
 NAN = float("nan")
-BY_ID = Owners("id")
+BY_ID = PrivacyUnit("id")
 
 
-def owner(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
-    """Return an owner of rows (value, budget, whether the filter keeps it, group)."""
+def unit(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
+    """Return a unit of rows (value, budget, whether the filter keeps it, group)."""
     return {"rows": tuple({"v": v, "eps": eps, "kept": kept, "grp": group} for v, eps, kept, group in rows)}
 
 
-OWNERS: tuple[Record, ...] = (
-    owner((1, 0.125, True, "a")),
-    owner((12, 3.0, True, "a"), (12, 2.0, True, "b")),  # its second budget is what it is owed
-    owner((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget stands in a row that is filtered out
-    owner((7, 1.0, True, "b"), (-5, 0.4, True, "a")),  # both signs
-    owner((12, 1.0, True, "a"), (3, None, True, "b")),  # an invalid row: left out
-    owner((12, 2.0, True, "b"), (3, NAN, False, None)),  # an invalid row counts though it is filtered out
-    owner((12, 3.0, False, "a")),  # nothing of it is kept
-    owner((None, 3.0, True, "b"), (12, 0.3, True, "c")),  # one row has no value, the other no listed group
+UNITS: tuple[Record, ...] = (
+    unit((1, 0.125, True, "a")),
+    unit((12, 3.0, True, "a"), (12, 2.0, True, "b")),  # its second budget is what it is owed
+    unit((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget stands in a row that is filtered out
+    unit((7, 1.0, True, "b"), (-5, 0.4, True, "a")),  # both signs
+    unit((12, 1.0, True, "a"), (3, None, True, "b")),  # an invalid row: left out
+    unit((12, 2.0, True, "b"), (3, NAN, False, None)),  # an invalid row counts though it is filtered out
+    unit((12, 3.0, False, "a")),  # nothing of it is kept
+    unit((None, 3.0, True, "b"), (12, 0.3, True, "c")),  # one row has no value, the other no listed group
 )
 
 
 def budget(record: Record) -> float:
-    """Return what an owner is promised: the least over all its rows, and 0 if one of them has none."""
+    """Return what a unit is promised: the least over all its rows, and 0 if one of them has none."""
     budgets = [POLICY.budget(row) or 0.0 for row in record["rows"]]
     return min(budgets)
 
 
 def with_budget(record: Record, least: float) -> Record | None:
-    """Return an owner like another whose least budget is this one; its other rows have that much or more."""
+    """Return a unit like another whose least budget is this one; its other rows have that much or more."""
     rows = record["rows"]
     if not budget(record):
         return None
@@ -76,29 +76,29 @@ COLUMNS = open_source(SCHEMA.empty_table(), None).schema
 
 
 def reading(
-    measure: Measure | None, *, grouped: bool, fold: Fold = "sum", owners: Owners = BY_ID
-) -> OwnerRead:
-    """Return what is read of owners: the rows that are kept, and for groups those of a and b."""
+    measure: Measure | None, *, grouped: bool, fold: Fold = "sum", unit: PrivacyUnit = BY_ID
+) -> UnitRead:
+    """Return what is read of units: the rows that are kept, and for groups those of a and b."""
     kept = check(parse("kept"), COLUMNS, Kind.BOOLEAN, "kept")
     groups = read_grouping(["grp"], ["a", "b"], COLUMNS) if grouped else None
-    return OwnerRead(POLICY.within(COLUMNS, {}), LEVELS, owners, measure, fold, kept, groups)
+    return UnitRead(POLICY.within(COLUMNS, {}), LEVELS, unit, measure, fold, kept, groups)
 
 
 def folded(
     rows: Sequence[Mapping[str, Any]],
     measure: Measure | None = MEASURE,
     fold: Fold = "sum",
-    owners: Owners = BY_ID,
+    unit: PrivacyUnit = BY_ID,
 ) -> Summary:
-    """Return the cells of owners, as DuckDB finds them."""
+    """Return the cells of units, as DuckDB finds them."""
     engine = open_source(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), None)
-    ((totals, _),) = engine.fold_owners(reading(measure, grouped=False, fold=fold, owners=owners))
+    ((totals, _),) = engine.fold_units(reading(measure, grouped=False, fold=fold, unit=unit))
     return totals
 
 
-def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> OwnerGroups:
-    """Return owners whose rows lie in two groups, by the reference that engines are held to."""
+def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> UnitGroups:
+    """Return units whose rows lie in two groups, by the reference that engines are held to."""
     asked, rows = reading(measure, grouped=True), rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
-    ((totals, _),) = reference_owners(rows, asked)
-    return OwnerGroups(totals, look)
+    ((totals, _),) = reference_units(rows, asked)
+    return UnitGroups(totals, look)

@@ -10,8 +10,8 @@ from typing import Any
 from prdp.cells.summary import Summary
 from prdp.mechanisms._candidates import Points
 from prdp.mechanisms._threshold import Tuning
-from prdp.mechanisms.rank import Rank, Said
-from prdp.mechanisms.started import CHOICE, DOWN, UP, climbs_from, started_tuning
+from prdp.mechanisms.rank import Rank, RankFacts
+from prdp.mechanisms.warm_clip import CHOICE, DOWN, UP, climbs_from, warm_tuning
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -19,7 +19,7 @@ from prdp.release.raw_answer import Answer, Caveat
 
 
 @dataclass(frozen=True, slots=True)
-class StartedRank:
+class WarmRank:
     """Look for quantiles near public answers, with weights that are clipped near a public point.
 
     Guarantee:
@@ -29,7 +29,7 @@ class StartedRank:
     Why:
         What is known moves public penalties only. Adding r raises the mass that a point would clip by at most
         E(r), so its choice costs a₁ · share · E(r); ranges and the weights around them cost what they do in
-        ``Rank``, and the parts of the share add up to 1. In full: proofs/started_rank.md.
+        ``Rank``, and the parts of the share add up to 1. In full: proofs/warm_rank.md.
 
     Attributes:
         rank: How quantiles are answered, with the answers that are known already.
@@ -57,7 +57,7 @@ class StartedRank:
     @classmethod
     def tuned(
         cls, rank: Rank, known: tuple[int | None, ...], at: Fraction | None, words: str, *, close: bool
-    ) -> StartedRank:
+    ) -> WarmRank:
         """Return the mechanism that starts from what is known.
 
         Args:
@@ -65,7 +65,7 @@ class StartedRank:
             known: An earlier answer for each quantile, in steps; None for none.
             at: The known point of the weights; None for none.
             words: Which releases all of it is from.
-            close: Whether the point is of the same edition, at a share that is not much larger.
+            close: Whether the point is of the same snapshot, at a share that is not much larger.
         """
         started = replace(rank, known=known)
         return cls(started, None if rank.finder is None else at, words, CHOICE[close], UP, DOWN[close])
@@ -82,7 +82,7 @@ class StartedRank:
 
     @property
     def _tuning(self) -> Tuning:
-        return started_tuning(self.choice, self.answer)
+        return warm_tuning(self.choice, self.answer)
 
     def caveat(self, *, signed: bool) -> Caveat | None:
         """Return what the interval does not cover."""
@@ -96,9 +96,9 @@ class StartedRank:
         points = Points.spanning(weighed, self._tuning.stride)
         known = self.at * (1 << self.rank.bits) * weighed.levels.quantum
         climbs = climbs_from(points, known, self.up, self.down, self._tuning)
-        ladder = self.rank.ladder(weighed, share)
-        weight = share * self.choice * ladder.quantum
-        masses = ladder.masses(self._tuning.stride, 1)
+        candidates = self.rank.candidates(weighed, share)
+        weight = share * self.choice * candidates.quantum
+        masses = candidates.masses(self._tuning.stride, 1)
         penalties = (weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
 
         def answered(place: int) -> Law:
@@ -113,15 +113,15 @@ class StartedRank:
         if self.at is None:
             found = self.rank.answers(summary, share, entropy, runs)
         else:
-            said = cache(partial(self._said, self.rank.weighed(summary), share))
+            facts = cache(partial(self._facts, self.rank.weighed(summary), share))
             ranges = self.rank.ranges(summary)
             drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
-            found = [self.rank.said(ranges, said(place), rest) for place, rest in drawn]
+            found = [self.rank.answers_at(ranges, facts(place), rest) for place, rest in drawn]
         started = ("started from", self.words)
         return [tuple(replace(one, choices=(*one.choices, started)) for one in run) for run in found]
 
-    def _said(self, weighed: Summary, share: Fraction, place: int) -> Said:
+    def _facts(self, weighed: Summary, share: Fraction, place: int) -> RankFacts:
         """Return what is said at a place; what its choice clipped is not told by it."""
-        said = self.rank.said_at(weighed, share, self._tuning, place, blind=False)
-        assert said.clipping is not None  # noqa: S101  (see said_at)
-        return said._replace(clipping=replace(said.clipping, evidence=Fraction(0)))
+        facts = self.rank.facts_at(weighed, share, self._tuning, place, blind=False)
+        assert facts.clipping is not None  # noqa: S101  (see said_at)
+        return facts._replace(clipping=replace(facts.clipping, evidence=Fraction(0)))

@@ -1,6 +1,7 @@
 """Means and variances whose count and squares follow the sum's clipping point, drawn from the library.
 
-``python -m experiments.choosing.led``: the made-up sets and groups, or with ``--data FOLDER`` the real ones.
+``python -m experiments.choosing.linked``: the made-up sets and groups, or with ``--data FOLDER`` the real
+ones.
 *Alone*, each part chooses its own point. Errors are 20 % trimmed means over the truth, at most 1: lost;
 *covered* is the part of the runs whose 95 % interval holds the truth, and widths are medians.
 """
@@ -75,10 +76,10 @@ def by_job(path: Path, share: Fraction, runs: int, seed: int) -> None:
         path,
         policy=prdp.Policy("10000 / balance", at_most=100),
         bounds={"balance": (0, 10**12)},
-        grain={"balance": "1"},
-        stand_in=True,
+        round_to={"balance": "1"},
+        synthetic=True,
     )
-    groups = table.where("balance >= 100").group_by("job", keys=jobs)
+    groups = table.filter("balance >= 100").group_by("job", keys=jobs)
     for query in (prdp.mean("balance"), prdp.variance("balance"), prdp.std("balance")):
         kept = [balance[(balance >= 100) & (job == name)] for name in jobs]
         true = np.array([truth(query.word, values) for values in kept])
@@ -105,11 +106,13 @@ def compared(data: list[DataSet], word: str, share: Fraction, runs: int, seed: i
     for one in data:
         for policy in POLICIES:
             table, true = opened(one, policy), truth(word, one.values.astype(float))
-            led = asked(table, word, share, true, runs=runs, seed=seed)
+            linked = asked(table, word, share, true, runs=runs, seed=seed)
             with each_alone():
-                pairs.append((asked(opened(one, policy), word, share, true, runs=runs, seed=seed), led))
-    logs = np.log([led.error / alone.error for alone, led in pairs if led.error and alone.error])
-    widths = [led.width / alone.width for alone, led in pairs if np.isfinite(led.width + alone.width)]
+                pairs.append((asked(opened(one, policy), word, share, true, runs=runs, seed=seed), linked))
+    logs = np.log([linked.error / alone.error for alone, linked in pairs if linked.error and alone.error])
+    widths = [
+        linked.width / alone.width for alone, linked in pairs if np.isfinite(linked.width + alone.width)
+    ]
     covered = [np.mean([pair[way].covered for pair in pairs]) for way in (0, 1)]
     ends = [sum(np.isfinite(pair[way].width) for pair in pairs) for way in (0, 1)]
     print(

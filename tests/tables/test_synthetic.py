@@ -63,26 +63,29 @@ Asked = Callable[[Opened], Any]
 
 QUESTIONS: list[tuple[Any, Asked]] = [
     (table, lambda t: t.count(share="1/2")),
-    (table, lambda t: t.where("v > 5").sum("v", share="1/2", method="partition")),
+    (table, lambda t: t.filter("v > 5").sum("v", share="1/2", method="partition")),
     (table, lambda t: t.mean("v", share="1/2")),
     (table, lambda t: t.std("v", share="1/2")),
     (table, lambda t: t.median("v", share="1/2")),
-    (table, lambda t: t.max("v", share="1/2", fresh=True)),
+    (table, lambda t: t.max("v", share="1/2", redraw=True)),
     (table, lambda t: t.count_distinct("job", share="1/2")),
     (table, lambda t: t.quantiles("v", ["1/4", "3/4"], share="1/2")[1]),
     (table, lambda t: t.histogram("v", edges=[0, 50, 100], share="1/2")),
     (table, lambda t: t.agg(prdp.count(), prdp.mean("v"), share="1/2")),
-    (table, lambda t: t.group_by("job", keys=["clerk"]).where("v > 5").mean("v", share="1/2")),
-    (table, lambda t: t.where("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1)),
+    (table, lambda t: t.group_by("job", keys=["clerk"]).filter("v > 5").mean("v", share="1/2")),
+    (
+        table,
+        lambda t: t.filter("v > 5").group_by("job", keys=["clerk"]).histogram("v", edges=[0, 9], share=1),
+    ),
     (table, lambda t: t.group_by("job", keys=["clerk"]).quantiles("v", ["1/2"], share="1/2")),
     (table, lambda t: t.run(lambda rows, _epsilon, _beta: 7, columns=["v"], share="1/2")),
     (join, lambda j: j.count(share="1/2")),
-    (join, lambda j: j.over("visits").where("doctor > 3").sum("v", share="1/2")),
+    (join, lambda j: j.over("visits").filter("doctor > 3").sum("v", share="1/2")),
     (links, lambda k: k.count(share="1/2")),
-    (links, lambda k: k.where("doctor > 3").count(share="1/2")),
+    (links, lambda k: k.filter("doctor > 3").count(share="1/2")),
     (graph, lambda g: g.edges(share="1/2")),
     (graph, lambda g: g.paths(share="1/2", method="framework")),
-    (graph, lambda g: g.where("doctor > 3").stars(3, share="1/2")),
+    (graph, lambda g: g.filter("doctor > 3").stars(3, share="1/2")),
     (graph, lambda g: g.triangles(share="1/2")),
 ]
 
@@ -94,9 +97,11 @@ def parts(release: Any) -> list[Any]:
     return [release, *(part for one in getattr(release, "parts", ()) for part in parts(one))]
 
 
-@pytest.mark.parametrize(("door", "ask"), QUESTIONS)
-def test_all_that_a_stand_in_answers_is_marked_and_nothing_a_real_table_does(door: Any, ask: Asked) -> None:
-    made_up, real = ask(door(stand_in=True)), ask(door())
+@pytest.mark.parametrize(("queryable", "ask"), QUESTIONS)
+def test_all_that_a_synthetic_table_answers_is_marked_and_nothing_a_real_table_does(
+    queryable: Any, ask: Asked
+) -> None:
+    made_up, real = ask(queryable(synthetic=True)), ask(queryable())
     assert all(part.simulated for part in parts(made_up))
     assert not any(part.simulated for part in parts(real))
     for shown in (str, repr):
@@ -104,9 +109,9 @@ def test_all_that_a_stand_in_answers_is_marked_and_nothing_a_real_table_does(doo
         assert "simulated" not in shown(real)
 
 
-def test_frames_of_a_stand_in_s_answers_say_so_where_they_have_room_for_it() -> None:
+def test_frames_of_a_synthetic_table_s_answers_say_so_where_they_have_room_for_it() -> None:
     made_up, real = (
-        opened.histogram("v", edges=[0, 50, 100], share="1/2") for opened in (table(stand_in=True), table())
+        opened.histogram("v", edges=[0, 50, 100], share="1/2") for opened in (table(synthetic=True), table())
     )
     assert made_up.to_arrow().schema.metadata[b"simulated"] == b"true"
     assert made_up.to_pandas().attrs["simulated"] == "true"
@@ -114,65 +119,67 @@ def test_frames_of_a_stand_in_s_answers_say_so_where_they_have_room_for_it() -> 
     assert "simulated" not in real.to_pandas().attrs
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_stand_in_says_what_it_is_and_keeps_no_account(door: Any) -> None:
-    made_up, real = door(stand_in=True), door()
-    assert made_up.stand_in
-    assert "stand-in" in repr(made_up)
-    assert "stand-in" not in repr(real)
-    assert not real.stand_in
-    ask = made_up.edges if door is graph else made_up.count
+@pytest.mark.parametrize("queryable", DOORS)
+def test_a_synthetic_table_says_what_it_is_and_keeps_no_account(queryable: Any) -> None:
+    made_up, real = queryable(synthetic=True), queryable()
+    assert made_up.synthetic
+    assert "synthetic table" in repr(made_up)
+    assert "synthetic table" not in repr(real)
+    assert not real.synthetic
+    ask = made_up.edges if queryable is graph else made_up.count
     answers = {str(ask(share="1").exact) for _ in range(30)}
     assert len(answers) > 1, "every answer is drawn anew"
-    assert made_up.ledger.left == 1
+    assert made_up.ledger.remaining == 1
     assert made_up.ledger.entries == ()
-    assert "stand-in" in repr(made_up.ledger)
+    assert "synthetic table" in repr(made_up.ledger)
 
 
-def test_what_is_made_of_a_stand_in_is_one_and_of_a_real_table_is_none() -> None:
+def test_what_is_made_of_a_synthetic_table_is_one_and_of_a_real_table_is_none() -> None:
     for made_up in (True, False):
-        opened = table(stand_in=made_up)
-        assert opened.where("v > 5").stand_in is made_up
-        assert opened.where("v > 5").group_by("job", keys=["chef"]).where("v < 9").table.stand_in is made_up
-        assert join(stand_in=made_up).over("visits").where("v > 5").stand_in is made_up
-        assert links(stand_in=made_up).where("doctor > 3").stand_in is made_up
-        assert graph(stand_in=made_up).where("doctor > 3").stand_in is made_up
+        opened = table(synthetic=made_up)
+        assert opened.filter("v > 5").synthetic is made_up
+        assert (
+            opened.filter("v > 5").group_by("job", keys=["chef"]).filter("v < 9").table.synthetic is made_up
+        )
+        assert join(synthetic=made_up).over("visits").filter("v > 5").synthetic is made_up
+        assert links(synthetic=made_up).filter("doctor > 3").synthetic is made_up
+        assert graph(synthetic=made_up).filter("doctor > 3").synthetic is made_up
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_table_that_is_open_does_not_become_a_stand_in(door: Any) -> None:
-    real = door()
-    assert "stand_in" not in {field.name for field in fields(real)}
+@pytest.mark.parametrize("queryable", DOORS)
+def test_a_table_that_is_open_does_not_become_a_synthetic_table(queryable: Any) -> None:
+    real = queryable()
+    assert "synthetic" not in {field.name for field in fields(real)}
     with pytest.raises(TypeError):
-        replace(real, stand_in=True)
+        replace(real, synthetic=True)
     with pytest.raises(AttributeError):
-        real.stand_in = True
+        real.synthetic = True
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_stand_in_has_no_ledger_and_nobody_who_asks(door: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("queryable", DOORS)
+def test_a_synthetic_table_has_no_ledger_and_nobody_who_asks(queryable: Any, tmp_path: Path) -> None:
     file = tmp_path / "t.ledger"
     for ledger in (file, str(file), prdp.MemoryLedger()):
         with pytest.raises(
-            InvalidRequest, match=r"stand_in=True keeps no account, so that ledger=.* not for"
+            InvalidRequest, match=r"synthetic=True keeps no account, so that ledger=.* not for"
         ):
-            door(stand_in=True, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="stand_in=True keeps no account, so that who='ana' is not for"):
-        door(stand_in=True, who="ana")
+            queryable(synthetic=True, ledger=ledger)
+    with pytest.raises(InvalidRequest, match="synthetic=True keeps no account, so that who='ana' is not for"):
+        queryable(synthetic=True, who="ana")
     assert not file.exists()
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_stand_in_s_missing_account_is_no_ledger_for_others(door: Any) -> None:
-    with pytest.raises(InvalidRequest, match=r"ledger=.*stand-in.* is no ledger"):
-        door(ledger=table(stand_in=True).ledger)
+@pytest.mark.parametrize("queryable", DOORS)
+def test_a_synthetic_table_s_missing_account_is_no_ledger_for_others(queryable: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"ledger=.*synthetic table.* is no ledger"):
+        queryable(ledger=table(synthetic=True).ledger)
 
 
 @pytest.mark.parametrize("odd", [1, 0, None, "yes", "", np.True_])
-@pytest.mark.parametrize("door", DOORS)
-def test_whether_it_is_a_stand_in_is_true_or_false(door: Any, odd: object) -> None:
-    with pytest.raises(InvalidRequest, match=r"stand_in=.* is True or False"):
-        door(stand_in=odd)
+@pytest.mark.parametrize("queryable", DOORS)
+def test_whether_it_is_a_synthetic_table_is_true_or_false(queryable: Any, odd: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"synthetic=.* is True or False"):
+        queryable(synthetic=odd)
 
 
 def ledgers(folder: Path) -> list[dict[str, Any]]:
@@ -180,8 +187,8 @@ def ledgers(folder: Path) -> list[dict[str, Any]]:
 
 
 QUERIES: list[tuple[Any, Any, str]] = [
-    (table, prdp.count(), r"prdp\.open\(\.\.\., stand_in=True\)"),
-    (lambda **o: table(**o).where("v > 5"), [prdp.count(), prdp.sum("v")], r"prdp\.open\("),
+    (table, prdp.count(), r"prdp\.open\(\.\.\., synthetic=True\)"),
+    (lambda **o: table(**o).filter("v > 5"), [prdp.count(), prdp.sum("v")], r"prdp\.open\("),
     (lambda **o: table(**o).group_by("job", keys=["chef"]), prdp.count(), r"prdp\.open\("),
     (lambda **o: join(**o).over("visits"), prdp.count(), r"prdp\.open_join\("),
     (links, prdp.count(), r"prdp\.open_links\("),
@@ -189,24 +196,26 @@ QUERIES: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("door", "query", "instead"), QUERIES)
-def test_only_stand_ins_are_simulated(door: Any, query: Any, instead: str, tmp_path: Path) -> None:
-    answers = simulate(door(stand_in=True), query, share="1/2", runs=2, seed=0)
+@pytest.mark.parametrize(("queryable", "query", "instead"), QUERIES)
+def test_only_synthetic_tables_are_simulated(
+    queryable: Any, query: Any, instead: str, tmp_path: Path
+) -> None:
+    answers = simulate(queryable(synthetic=True), query, share="1/2", runs=2, seed=0)
     assert [answer.simulated for answer in answers] == [True, True]
-    for options in ({}, {"stand_in": False}, *ledgers(tmp_path)):
-        real = door(**options)
-        asked = "simulate takes a table opened with stand_in=True"
+    for options in ({}, {"synthetic": False}, *ledgers(tmp_path)):
+        real = queryable(**options)
+        asked = "simulate takes a table opened with synthetic=True"
         with pytest.raises(InvalidRequest, match=rf"{asked}[^\n]*{instead}"):
             simulate(real, query, share="1/2", runs=2, seed=0)
         with pytest.raises(InvalidRequest, match=asked):
             simulate(real, query, share="nonsense", runs=2, seed=0)
 
 
-def test_only_stand_ins_are_planned_on(tmp_path: Path) -> None:
-    made_up = table(stand_in=True)
+def test_only_synthetic_tables_are_planned_on(tmp_path: Path) -> None:
+    made_up = table(synthetic=True)
     for options in ({}, *ledgers(tmp_path)):
         real = table(**options)
-        for like in (real, real.where("v > 5"), real.group_by("job", keys=["chef"])):
+        for like in (real, real.filter("v > 5"), real.group_by("job", keys=["chef"])):
             with pytest.raises(InvalidRequest, match=r"share_for takes a table opened .*people"):
                 prdp.share_for(prdp.count(), error="10%", like=like)
     assert prdp.share_for(prdp.count(), error="50%", like=made_up, runs=5).share is not None
@@ -217,31 +226,31 @@ def test_only_stand_ins_are_planned_on(tmp_path: Path) -> None:
 )
 def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
     asked: list[tuple[Any, Any]] = [
-        (table(stand_in=True), prdp.count()),
-        (graph(stand_in=True), prdp.edges()),
+        (table(synthetic=True), prdp.count()),
+        (graph(synthetic=True), prdp.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
             simulate(opened, query, runs=runs, seed=0)
     with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
-        prdp.share_for(prdp.count(), error="10%", like=table(stand_in=True), runs=runs)
+        prdp.share_for(prdp.count(), error="10%", like=table(synthetic=True), runs=runs)
 
 
 @pytest.mark.parametrize("seed", [True, False, 2.0, "3", None, b"3", 2**256, -(10**5000)], ids=type)
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     asked: list[tuple[Any, Any]] = [
-        (table(stand_in=True), prdp.count()),
-        (graph(stand_in=True), prdp.edges()),
+        (table(synthetic=True), prdp.count()),
+        (graph(synthetic=True), prdp.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
             simulate(opened, query, runs=1, seed=seed)
     with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
-        prdp.share_for(prdp.count(), error="10%", like=table(stand_in=True), seed=seed)
+        prdp.share_for(prdp.count(), error="10%", like=table(synthetic=True), seed=seed)
 
 
 def test_whole_numbers_of_either_sign_are_seeds() -> None:
-    made_up = table(stand_in=True)
+    made_up = table(synthetic=True)
     seeds = (0, -1, 10**30, -(2**256) + 1)
     drawn = [simulate(made_up, prdp.count(), share="1/100", runs=5, seed=seed) for seed in seeds]
     assert len({tuple(release.steps for release in releases) for releases in drawn}) == len(seeds)
@@ -266,13 +275,13 @@ def test_whole_numbers_of_either_sign_are_seeds() -> None:
     ],
 )
 def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says: str) -> None:
-    chosen: dict[str, Any] = {"query": prdp.count(), "error": "10%", "like": table(stand_in=True)} | given
+    chosen: dict[str, Any] = {"query": prdp.count(), "error": "10%", "like": table(synthetic=True)} | given
     with pytest.raises(InvalidRequest, match=says):
         prdp.share_for(**chosen)
 
 
 @pytest.mark.parametrize(
-    ("door", "query", "given", "says"),
+    ("queryable", "query", "given", "says"),
     [
         (table, [prdp.count(), "sum"], {}, "simulate takes an open table and a query object"),
         (table, [], {}, "simulate takes an open table and a query object"),
@@ -284,10 +293,10 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
     ],
 )
 def test_simulation_s_odd_arguments_are_refused_in_words(
-    door: Any, query: Any, given: dict[str, Any], says: str
+    queryable: Any, query: Any, given: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=says):
-        simulate(door(stand_in=True), query, **{"runs": 1, "seed": 0} | given)
+        simulate(queryable(synthetic=True), query, **{"runs": 1, "seed": 0} | given)
 
 
 def test_what_is_no_open_table_is_not_simulated() -> None:
@@ -299,5 +308,5 @@ def test_real_records_without_an_account_are_not_answered() -> None:
     real = table()
     with pytest.raises(LedgerError, match="real records need an account"):
         replace(real, ledger=NoAccount()).count(share="1/2")
-    with pytest.raises(InvalidRequest, match="stand_in=True"):
+    with pytest.raises(InvalidRequest, match="synthetic=True"):
         simulate(replace(real, ledger=NoAccount()), prdp.count(), runs=1, seed=1)

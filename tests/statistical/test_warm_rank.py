@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from prdp.mechanisms.rank import Rank
-from prdp.mechanisms.started_rank import StartedRank
+from prdp.mechanisms.warm_rank import WarmRank
 from prdp.testing import Seeded
 from tests.exact.universe import LEVELS
 from tests.statistical.test_permute_and_flip import fit
@@ -20,7 +20,7 @@ from tests.statistical.thresholds import P_THRESHOLD, SEED
 
 HALF = Fraction(1, 2)
 BUDGET = LEVELS.quanta(LEVEL) * LEVELS.quantum
-SMALL = StartedRank(Rank((Fraction(7, 10),), 0, 60, known=(20,)), 1 / BUDGET, up=HALF, down=HALF)
+SMALL = WarmRank(Rank((Fraction(7, 10),), 0, 60, known=(20,)), 1 / BUDGET, up=HALF, down=HALF)
 
 
 @pytest.mark.parametrize("part", ["point", "range"])
@@ -38,16 +38,16 @@ def test_draws_fit_their_own_law_and_none_that_is_15_percent_off(part: str) -> N
 
 
 @pytest.mark.parametrize("octaves", [-3, 0, 3])
-def test_the_interval_covers_the_quantile_wherever_the_question_started(octaves: int) -> None:
+def test_the_interval_covers_the_quantile_wherever_the_question_warm(octaves: int) -> None:
     """At level 3/4, so that failures are frequent enough to be counted."""
     values = np.random.default_rng(SEED).lognormal(7, 1, 4000).astype(int)
     summary = summary_of(map(int, values), 10**6)
     truth = int(np.quantile(values, 0.9, method="inverted_cdf"))
     known = int(truth * 2.0**octaves)
     rank = Rank((Fraction(9, 10),), 0, 10**6, known=(known,))
-    started = StartedRank(rank, Fraction(2) ** octaves / BUDGET)
+    warm = WarmRank(rank, Fraction(2) ** octaves / BUDGET)
     runs, covered = 300, 0
-    for (answer,) in started.answers(summary, HALF, Seeded(SEED), runs):
+    for (answer,) in warm.answers(summary, HALF, Seeded(SEED), runs):
         assert answer.chosen is not None
         low, high = answer.chosen.between(Fraction(1, 4))
         covered += (low is None or low <= truth) and (high is None or truth <= high)
@@ -61,8 +61,8 @@ def test_a_known_answer_helps_if_right_and_less_than_doubles_the_error_two_octav
 
     def error(known: int | None) -> float:
         rank = Rank((Fraction(95, 100),), 0, 10**6)
-        started = StartedRank(replace(rank, known=(known,)), 1 / BUDGET)
-        answers = [answer.steps for (answer,) in started.answers(summary, HALF, Seeded(SEED), 400)]
+        warm = WarmRank(replace(rank, known=(known,)), 1 / BUDGET)
+        answers = [answer.steps for (answer,) in warm.answers(summary, HALF, Seeded(SEED), 400)]
         return float(np.mean(np.abs(np.searchsorted(values, answers) / values.size - 0.95)))
 
     without = error(None)

@@ -20,20 +20,20 @@ from prdp.engines.duckdb.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import EngineFailure
 from prdp.plan.plan import Plan
-from prdp.plan.unit_reads import OwnersRead
+from prdp.plan.unit_reads import SharedUnitRead
 from prdp.run.reader import Reader
 from prdp.testing import Seeded
 
-ROWS, OWNERS, LISTED = 2_000, 200, 10
+ROWS, UNITS, LISTED = 2_000, 200, 10
 
 
 def columns(seed: int = 2, scale: float = 4) -> dict[str, Any]:
-    """Return rows of owners, some in no listed group, with odd budgets and with values beyond the bounds."""
+    """Return rows of units, some in no listed group, with odd budgets and with values beyond the bounds."""
     random = np.random.default_rng(seed)
     budgets = random.uniform(0.001, 2, ROWS)
     budgets[random.random(ROWS) < 0.002] = np.nan
     return {
-        "id": random.integers(0, OWNERS, ROWS),
+        "id": random.integers(0, UNITS, ROWS),
         "g": random.integers(0, LISTED + 2, ROWS),
         "v": random.lognormal(scale, 2, ROWS).round().astype(np.int64),
         "e": budgets,
@@ -51,15 +51,15 @@ def table_of(source: object, types: dict[str, str] | None = None) -> prdp.Table:
         types=types,
         policy=prdp.Policy("e", at_most=1, at_least="1e-3"),
         bounds={"v": (0, 500), "e": ("1e-3", 2)},
-        protect="id",
-        most_rows=30,
-        stand_in=True,
+        privacy_unit="id",
+        max_rows=30,
+        synthetic=True,
     )
 
 
 def plan_of(source: object, **options: Any) -> Plan:
     table = table_of(source, options.get("types"))
-    asked = table.where(options["where"]) if "where" in options else table
+    asked = table.filter(options["where"]) if "where" in options else table
     return asked.group_by("g", keys=range(LISTED)).plan(prdp.count(), prdp.sum("v"), share="1/2")
 
 
@@ -78,10 +78,10 @@ def test_answers_are_those_of_two_statements_that_fold(options: dict[str, str], 
     plan = plan_of(path, **options)
     held, folded = engine_of(path), engine_of(columns())
     (read,) = set(plan.reads.values())
-    assert isinstance(read, OwnersRead)
-    assert held._owners.holds(read.wide)
-    assert not folded._owners.holds(read.wide)
-    drawn = [plan.draw(Reader(engine, stand_in=True), Seeded(5), 4) for engine in (held, folded)]
+    assert isinstance(read, SharedUnitRead)
+    assert held._unit.holds(read.wide)
+    assert not folded._unit.holds(read.wide)
+    drawn = [plan.draw(Reader(engine, synthetic=True), Seeded(5), 4) for engine in (held, folded)]
     assert drawn[0] == drawn[1]
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_held_once_a_question_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write(path, columns())
     engine = engine_of(path)
-    reader = Reader(engine, stand_in=True)
+    reader = Reader(engine, synthetic=True)
     first = plan_of(path).draw(reader, Seeded(5), 1)
     assert tables(engine) == []
     assert plan_of(path).draw(reader, Seeded(5), 1) == first  # with a second look anew
@@ -116,7 +116,7 @@ def test_nothing_is_held_once_a_question_has_failed(error: type[BaseException], 
     engine = engine_of(path)
     failing = Failing(error, engine)
     with pytest.raises(error):
-        plan_of(path).draw(Reader(engine, stand_in=True), failing, 1)
+        plan_of(path).draw(Reader(engine, synthetic=True), failing, 1)
     assert len(failing.seen) == 2  # they were there when the noise was wanted
     assert tables(engine) == []
 
@@ -124,17 +124,17 @@ def test_nothing_is_held_once_a_question_has_failed(error: type[BaseException], 
 def broken(engine: SqlEngine, beginning: str, error: type[BaseException]) -> list[str]:
     """Let the first statement that begins so fail once it has run; return the list of what is run."""
     database: Any = engine.database
-    run, said, failures = database.run, [], [error]
+    run, stated, failures = database.run, [], [error]
 
     def failing(sql: str, *, as_arrays: bool = False) -> Any:
-        said.append(sql)
+        stated.append(sql)
         found = run(sql, as_arrays=as_arrays)
         if sql.startswith(beginning) and failures:
             raise failures.pop()("a record's value")
         return found
 
     database.run = failing
-    return said
+    return stated
 
 
 @pytest.mark.parametrize("error", [duckdb.Error, KeyboardInterrupt])
@@ -150,9 +150,9 @@ def test_nothing_is_held_once_a_statement_has_failed(
     engine, plan = engine_of(path), plan_of(path)
     broken(engine, beginning, error)
     with pytest.raises(EngineFailure if error is duckdb.Error else error):
-        plan.draw(Reader(engine, stand_in=True), Seeded(5), 1)
+        plan.draw(Reader(engine, synthetic=True), Seeded(5), 1)
     assert tables(engine) == []
-    assert not engine._owners.held
+    assert not engine._unit.held
 
 
 @pytest.mark.parametrize("error", [duckdb.Error, KeyboardInterrupt])
@@ -170,16 +170,16 @@ def test_what_could_not_be_dropped_is_dropped_by_whoever_is_next(
             engine.let_go()
     else:
         engine.let_go()
-    assert engine._owners.held
+    assert engine._unit.held
     in_another_thread(engine.let_go)
     assert tables(engine) == []
-    assert not engine._owners.held
+    assert not engine._unit.held
 
 
 def looks(plan: Plan) -> tuple[Any, list[Look]]:
-    """Return what is read, and looks with caps that many owners are above."""
+    """Return what is read, and looks with caps that many units are above."""
     (read,) = set(plan.reads.values())
-    assert isinstance(read, OwnersRead)
+    assert isinstance(read, SharedUnitRead)
     top = read.wide.levels.top + 1
     return read.wide, [Look(Caps((3,) * top), True, 0), Look(Caps((400,) * top), False, 1)]
 
@@ -203,24 +203,24 @@ def test_each_look_reads_the_file_at_most_once(tmp_path: Path) -> None:
     write(path, columns())
     engine = engine_of(path)
     reading, wanted = looks(plan_of(path))
-    said = broken(engine, "nothing", ValueError)
+    stated = broken(engine, "nothing", ValueError)
     _, look = engine.fold_and_look(reading)
-    assert sum(sql.count("prdp_records") for sql in said) == 1
+    assert sum(sql.count("prdp_records") for sql in stated) == 1
     look(wanted)
-    assert sum(sql.count("prdp_records") for sql in said) == 1
+    assert sum(sql.count("prdp_records") for sql in stated) == 1
     engine.let_go()
     look(wanted)
-    assert sum(sql.count("prdp_records") for sql in said) == 2
+    assert sum(sql.count("prdp_records") for sql in stated) == 2
     engine.let_go()
     assert tables(engine) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="memory maps that others' reads see are POSIX's")
-def test_owners_of_a_file_that_is_written_through_a_memory_map_are_capped(tmp_path: Path) -> None:
-    """Neither length nor times of the file tell that an owner has become large between the looks."""
+def test_units_of_a_file_that_is_written_through_a_memory_map_are_capped(tmp_path: Path) -> None:
+    """Neither length nor times of the file tell that a unit has become large between the looks."""
     path = tmp_path / "rows.csv"
     small, large = (b"1000,0,%06d,1.0\n" % value for value in (1, 499))
-    others = b"".join(b"%d,%d,000001,1.0\n" % (owner, owner % 3) for owner in range(1001, 1050))
+    others = b"".join(b"%d,%d,000001,1.0\n" % (unit, unit % 3) for unit in range(1001, 1050))
     path.write_bytes(b"id,g,v,e\n" + small + others)
     types = dict.fromkeys(("id", "g", "v"), "BIGINT") | {"e": "DOUBLE"}
     reading, _ = looks(plan_of(path, types=types))
@@ -234,7 +234,7 @@ def test_owners_of_a_file_that_is_written_through_a_memory_map_are_capped(tmp_pa
         mapped[at : at + len(large)] = large
         (totals,) = look(wanted)
     assert b"000499" in path.read_bytes()
-    assert totals[:3] == (17, 16, 17)  # one for each owner of a group, as they were when they were read
+    assert totals[:3] == (17, 16, 17)  # one for each unit of a group, as they were when they were read
 
 
 def in_another_thread(work: Any) -> None:
@@ -250,11 +250,11 @@ def test_a_thread_lets_go_of_its_own_rows_alone(tmp_path: Path) -> None:
     reading, wanted = looks(plan)
     _, look = engine.fold_and_look(reading)
     mine = sorted(tables(engine))
-    in_another_thread(lambda: plan.draw(Reader(engine, stand_in=True), Seeded(5), 1))
+    in_another_thread(lambda: plan.draw(Reader(engine, synthetic=True), Seeded(5), 1))
     assert sorted(tables(engine)) == mine
-    said = broken(engine, "nothing", ValueError)
+    stated = broken(engine, "nothing", ValueError)
     look(wanted)
-    assert "prdp_records" not in "".join(said)
+    assert "prdp_records" not in "".join(stated)
     engine.let_go()
     assert tables(engine) == []
 
@@ -268,7 +268,7 @@ def test_threads_that_share_a_table_are_all_answered(tmp_path: Path) -> None:
     def ask(thread: int) -> None:
         try:
             for number in range(10):
-                asked = table.where(f"v < {100 * thread + number}").group_by("g", keys=range(LISTED))
+                asked = table.filter(f"v < {100 * thread + number}").group_by("g", keys=range(LISTED))
                 asked.agg(prdp.count(), prdp.sum("v"), share="1/1000")
         except BaseException as error:
             failed.append(error)
@@ -281,10 +281,10 @@ def test_threads_that_share_a_table_are_all_answered(tmp_path: Path) -> None:
     assert failed == []
     assert isinstance(table._engine, SqlEngine)
     assert tables(table._engine) == []
-    assert not table._engine._owners.held
+    assert not table._engine._unit.held
 
 
-def test_what_is_said_is_what_is_run(tmp_path: Path) -> None:
+def test_what_is_stated_is_what_is_run(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write(path, columns())
     plan, engine = plan_of(path), engine_of(path)
@@ -297,7 +297,7 @@ def test_what_is_said_is_what_is_run(tmp_path: Path) -> None:
     assert "FROM prdp_owners" in later
     assert "FROM prdp_rows" in later
     assert "prdp_records" not in fold + cells + later  # the file is read once
-    assert "min(budget)" not in cells + later  # owners are folded once
+    assert "min(budget)" not in cells + later  # units are folded once
 
 
 def test_an_engine_goes_away_with_its_last_user(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_an_engine_goes_away_with_its_last_user(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write(path, columns())
     engine = engine_of(path)
-    plan_of(path).draw(Reader(engine, stand_in=True), Seeded(5), 1)
+    plan_of(path).draw(Reader(engine, synthetic=True), Seeded(5), 1)
     gone = weakref.ref(engine)
     gc.disable()
     try:
