@@ -28,6 +28,7 @@ import numpy as np
 
 import prdp
 from benchmarks.scan_speed import OWN, table_file
+from prdp.tables.groups import Groups
 from prdp.testing.truth import raw_cells
 
 KEYS = (10, 1_000, 100_000)
@@ -66,7 +67,7 @@ def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> P
     return path
 
 
-def groups(path: Path, keys: int, *, privacy_unit: str | None = None, synthetic: bool = False) -> prdp.Groups:
+def groups(path: Path, keys: int, *, privacy_unit: str | None = None, synthetic: bool = False) -> Groups:
     table = prdp.open(
         path,
         policy=prdp.Policy(OWN, at_most=100),

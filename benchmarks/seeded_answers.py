@@ -25,6 +25,7 @@ import numpy as np
 
 import prdp
 from prdp.errors import PrdpError
+from prdp.sql.results import SqlAnswers
 from prdp.testing import Seeded
 
 ROWS, CUSTOMERS, SEED = 4_000, 900, 20261118
@@ -196,7 +197,7 @@ def graph_cases() -> Iterator[Case]:
 
         def asked(ask: Callable[[Any], Any] = ask) -> Any:
             nodes = range(40)
-            opened = prdp.open_graph(
+            opened = prdp.graphs.open(
                 edges, source="a", target="b", nodes=nodes, policy=prdp.Policy.constant(2)
             )
             return ask(opened)
@@ -251,7 +252,7 @@ def numbers(answer: Any) -> Any:
         ]
     if isinstance(answer, prdp.ReleaseTable):
         return [[list(map(str, key)), [numbers(one) for one in row]] for key, row in answer]
-    if isinstance(answer, prdp.SqlAnswers):
+    if isinstance(answer, SqlAnswers):
         return [[cell_numbers(cell) for cell in row] for row in answer]
     return [numbers(one) for one in answer]
 
@@ -290,8 +291,8 @@ def main() -> None:
     options = parser.parse_args()
     entropies = Entropies()
     entropies.install()
-    warnings.simplefilter("ignore", prdp.NoLedgerFile)
-    warnings.simplefilter("ignore", prdp.RecordsLeftOut)
+    warnings.simplefilter("ignore", prdp.errors.NoLedgerFile)
+    warnings.simplefilter("ignore", prdp.errors.RecordsLeftOut)
     with tempfile.TemporaryDirectory() as folder:
         found = answered(chain(table_cases(Path(folder)), graph_cases(), join_cases()), entropies)
     refused = sum(isinstance(one, str) for one in found.values())

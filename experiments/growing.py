@@ -125,7 +125,7 @@ def lines(folder: Path, runs: int, seed: int) -> Iterator[str]:
 
 def main() -> None:
     asked = options(__doc__, runs=400)
-    warnings.simplefilter("ignore", prdp.RecordsLeftOut)
+    warnings.simplefilter("ignore", prdp.errors.RecordsLeftOut)
     if asked.data is None:
         raise SystemExit("--data FOLDER: the folder with the real sets' Parquet files")
     for line in lines(asked.data, asked.runs, asked.seed):

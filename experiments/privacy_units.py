@@ -21,6 +21,7 @@ from experiments.options import options
 from experiments.yardsticks import trimmed
 from prdp.declare.units import MAX_ROWS
 from prdp.plan import queries
+from prdp.tables.groups import Groups
 from prdp.testing import simulate
 
 SHARE = "1/2"
@@ -63,7 +64,7 @@ def folded(path: Path, where: str) -> prdp.Table:
 
 
 def error(
-    table: prdp.Table | prdp.Groups,
+    table: prdp.Table | Groups,
     query: queries.Count | queries.Sum,
     truth: list[float],
     runs: int,

@@ -20,6 +20,7 @@ import prdp
 from experiments.options import options
 from experiments.yardsticks import Floats, count_floor, trimmed
 from prdp.plan import queries
+from prdp.tables.groups import Groups
 from prdp.testing import simulate
 
 BOUNDS = (0, 10**12)
@@ -39,7 +40,7 @@ class Asked:
     """
 
     name: str
-    ask: Callable[[prdp.Table], prdp.Table | prdp.Groups]
+    ask: Callable[[prdp.Table], prdp.Table | Groups]
     query: queries.Count | queries.Quantile | queries.CountDistinct | queries.Mean | queries.Variance
     errors: Callable[[Floats], Floats]
     floor: float = float("nan")
@@ -116,7 +117,7 @@ def accounts(path: Path) -> tuple[prdp.Table, prdp.Table, list[Asked]]:
     means = np.array([float(np.mean(group)) for group in groups])
     variances = np.array([float(np.var(group)) for group in groups])
 
-    def by_job(table: prdp.Table) -> prdp.Groups:
+    def by_job(table: prdp.Table) -> Groups:
         return table.group_by("job", keys=jobs)
 
     asked = [

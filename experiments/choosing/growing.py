@@ -96,7 +96,7 @@ def cases(runs: int, seed: int) -> Iterator[Case]:
 
 def main() -> None:
     asked = options(__doc__, runs=60)
-    warnings.simplefilter("ignore", prdp.RecordsLeftOut)
+    warnings.simplefilter("ignore", prdp.errors.RecordsLeftOut)
     found = list(cases(asked.runs, asked.seed))
     print(f"{len(found)} cases, {asked.runs} runs of clip each, seed {asked.seed}")
     print("times worse than the better method:")

@@ -37,7 +37,7 @@ def shown(name: str, answers: Floats, truth: float) -> None:
 
 def accuracy(path: Path, runs: int, seed: int) -> None:
     graph = opened(path)
-    pairs = raw_cells(graph, graph.plan(prdp.edges(), 1))[0]
+    pairs = raw_cells(graph, graph.plan(prdp.graphs.edges(), 1))[0]
     truth = float(two_paths(pairs))
     print(f"paths of two edges, {runs} runs, seed {seed}: relative error in %, 10 % trimmed each side")
     print(f"{'method':44}{'error':>12}{'± s.e.':>10}{'p99':>14}")
@@ -46,7 +46,7 @@ def accuracy(path: Path, runs: int, seed: int) -> None:
             shown(f"share {share}: {name}", method.answers(graph, share, runs, seed), truth)
         floor = 100 * greedy_floor(pairs, float(share)) / truth
         print(f"share {share}: any method errs by {floor:.3f} % here or nearby")
-    for query in (prdp.stars(3), prdp.triangles()):
+    for query in (prdp.graphs.stars(3), prdp.graphs.triangles()):
         last = raw_cells(graph, graph.plan(query, 1))[0]
         true = last.value(Fraction(2 * last.tail_factor)) / last.steps
         for share in (Fraction(1), Fraction(1, 10)):
@@ -66,7 +66,7 @@ def speed(path: Path, repeats: int = 15) -> None:
         plain.append(time.perf_counter() - start)
         for method, times in ours.items():
             start = time.perf_counter()
-            simulate(opened(path), prdp.paths(2), method=method, runs=1, seed=repeat)
+            simulate(opened(path), prdp.graphs.paths(2), method=method, runs=1, seed=repeat)
             times.append(time.perf_counter() - start)
     base = float(np.median(plain))
     print(f"\nseconds from file to answer, median of {repeats}: plain SQL {base:.3f} (paper's method: 0.10)")

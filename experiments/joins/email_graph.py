@@ -24,9 +24,9 @@ def found(folder: Path | None) -> Path | None:
     return path if path and path.exists() else None
 
 
-def opened(edges: Path | Mapping[str, Any]) -> prdp.Graph:
+def opened(edges: Path | Mapping[str, Any]) -> prdp.graphs.Graph:
     """Open edges under the paper's policy."""
-    return prdp.open_graph(
+    return prdp.graphs.open(
         edges,
         source="src",
         target="dst",
@@ -39,7 +39,7 @@ def opened(edges: Path | Mapping[str, Any]) -> prdp.Graph:
 
 
 @lru_cache(maxsize=1)
-def graph(path: Path | None) -> prdp.Graph:
+def graph(path: Path | None) -> prdp.graphs.Graph:
     """Return the graph of e-mails, or a made-up one with as many nodes and edges where there is no path."""
     return opened(path or drawn(0, len(NODES), EDGES))
 

@@ -48,7 +48,7 @@ def peak() -> float:
 def main() -> None:
     arguments = options(__doc__, runs=200)
     edges = drawn(arguments.seed)
-    graph = prdp.open_graph(
+    graph = prdp.graphs.open(
         edges,
         source="src",
         target="dst",
@@ -62,10 +62,10 @@ def main() -> None:
     print(f"{EDGES:,} edges, {NODES:,} nodes, largest degree {degrees.max():,}; {peak():.2f} GB so far")
     print(f"{arguments.runs} runs, seed {arguments.seed}: error in % of the truth, 20 % trimmed each side")
     for query, method in (
-        (prdp.paths(2), "framework"),
-        (prdp.paths(2), "truncate"),
-        (prdp.stars(3), "truncate"),
-        (prdp.triangles(), "truncate"),
+        (prdp.graphs.paths(2), "framework"),
+        (prdp.graphs.paths(2), "truncate"),
+        (prdp.graphs.stars(3), "truncate"),
+        (prdp.graphs.triangles(), "truncate"),
     ):
         for share in ("1", "1/10"):
             start = time.perf_counter()
@@ -85,7 +85,9 @@ def main() -> None:
             )
 
 
-def true_count(graph: prdp.Graph, query: Paths | Stars | Triangles, degrees: NDArray[np.int64]) -> float:
+def true_count(
+    graph: prdp.graphs.Graph, query: Paths | Stars | Triangles, degrees: NDArray[np.int64]
+) -> float:
     if isinstance(query, Triangles):
         cut = raw_cells(graph, graph.plan(query, 1))[0]
         return float(cut.value(Fraction(2 * cut.tail_factor)) / cut.steps)

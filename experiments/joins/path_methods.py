@@ -21,7 +21,7 @@ from prdp.methods import Chosen, Framework
 from prdp.testing import simulate
 from prdp.testing.truth import raw_cells
 
-Answering = Callable[[prdp.Graph, Fraction, int, int], Floats]
+Answering = Callable[[prdp.graphs.Graph, Fraction, int, int], Floats]
 """From a graph, a share, a number of runs and a seed to so many independent answers."""
 
 DEFAULT, FRAMEWORK = "truncate (default)", "framework (Algorithm 2), split 1/4"
@@ -37,17 +37,20 @@ class PathMethod:
 
 
 def _library(method: Chosen) -> Answering:
-    def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
-        releases = simulate(graph, prdp.paths(2), share=share, method=method, runs=runs, seed=seed)
+    def answers(graph: prdp.graphs.Graph, share: Fraction, runs: int, seed: int) -> Floats:
+        releases = simulate(graph, prdp.graphs.paths(2), share=share, method=method, runs=runs, seed=seed)
         return np.array([float(release.exact) for release in releases])
 
     return answers
 
 
 def _baseline(method: Callable[[Pairs, float, int, np.random.Generator], Floats]) -> Answering:
-    def answers(graph: prdp.Graph, share: Fraction, runs: int, seed: int) -> Floats:
+    def answers(graph: prdp.graphs.Graph, share: Fraction, runs: int, seed: int) -> Floats:
         return method(
-            raw_cells(graph, graph.plan(prdp.edges(), 1))[0], float(share), runs, np.random.default_rng(seed)
+            raw_cells(graph, graph.plan(prdp.graphs.edges(), 1))[0],
+            float(share),
+            runs,
+            np.random.default_rng(seed),
         )
 
     return answers

@@ -25,6 +25,7 @@ from experiments.options import options
 from experiments.yardsticks import Floats, oracle_clip, trimmed
 from prdp.declare.groups import GroupKey
 from prdp.plan.queries import Query
+from prdp.tables.groups import Groups
 from prdp.testing import simulate
 
 ALPHA = 10_000
@@ -68,7 +69,7 @@ class Grouped:
         """What is asked for each group."""
         return prdp.sum(REVENUE, round_to="0.01") if self.revenue else prdp.count()
 
-    def asked(self, shop: prdp.Join) -> prdp.Groups:
+    def asked(self, shop: prdp.Join) -> Groups:
         """Return the groups that answer it."""
         return shop.over(*self.tables).filter(self.where).group_by(*self.by, keys=self.keys)
 

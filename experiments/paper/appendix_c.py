@@ -43,14 +43,14 @@ def jobs(config: Config, context: Context) -> list[Job]:
 def counted(path: Path | None, name: str, runs: int, seed: int) -> Columns:
     """Return answers and relative errors in percent of so many runs."""
     asked = graph(path)
-    truth = float(two_paths(raw_cells(asked, asked.plan(prdp.edges(), 1))[0]))
+    truth = float(two_paths(raw_cells(asked, asked.plan(prdp.graphs.edges(), 1))[0]))
     answers = METHODS[name].answers(asked, Fraction(1), runs, seed)
     return {"answer": answers, "error": 100 * np.abs(answers - truth) / truth}
 
 
 def floor(path: Path | None) -> Columns:
     """Return what any private method must err by, on the graph or without some of its edges."""
-    (pairs,) = raw_cells(graph(path), graph(path).plan(prdp.edges(), 1))
+    (pairs,) = raw_cells(graph(path), graph(path).plan(prdp.graphs.edges(), 1))
     least = 100 * greedy_floor(pairs, 1) / float(two_paths(pairs))
     return {"answer": np.array([np.nan]), "error": np.array([least])}
 

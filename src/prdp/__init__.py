@@ -5,29 +5,26 @@
 >>> policy = prdp.Policy("100 / balance", at_most=1)  # the larger a balance, the better it is hidden
 >>> accounts = {"balance": numpy.array([120, 45, 900])}
 >>> table = prdp.open(accounts, policy=policy, bounds={"balance": (0, 1000)})
->>> answer = table.count(share="1/4")  # print(answer) says how sure it is
+>>> answer = table.count(share="1/4")  # print(answer) shows its interval
 >>> table.ledger.remaining
 Fraction(3, 4)
 
-For saying what each record may lose:
+Declare budgets:
     Policy
-For asking:
-    open, Table, Groups, bins, date_trunc, methods, adapters, progress
-    project, Project
+Open data and query it:
+    open, Table, bins, date_trunc, methods, progress, project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
-For asking in SQL, with Table.sql or over a connection:
-    connect, SqlAnswers
-For asking of several tables and of graphs:
-    open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
-For reading the answers and the account:
-    Release, ReleaseTable, CustomRelease, ratio
-    Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
-When something is wrong:
-    errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
-    KeysOutOfReach, NoLedgerFile
-When nobody is trusted with the records:
+Query with SQL, by Table.sql or over a connection:
+    connect
+Query several tables, and graphs:
+    open_join, Join, prdp.graphs
+Read answers and what was spent:
+    Release, ReleaseTable, ratio, Ledger, plot_policy, plot_account
+Catch errors:
+    PrdpError, InvalidRequest, BudgetExhausted, and the others in prdp.errors
+Collect from clients without a trusted collector:
     prdp.local
-For experiments and tests on synthetic tables, never for publication:
+Try queries on synthetic data, never for publication:
     share_for, simulate, preview, compare, prdp.testing
 """
 
@@ -35,29 +32,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from prdp import errors
-from prdp.errors import (
-    BudgetExhausted,
-    EngineFailure,
-    InvalidRequest,
-    KeysOutOfReach,
-    LedgerError,
-    NoLedgerFile,
-    PrdpError,
-    RecordsLeftOut,
-    SqlError,
-)
+from prdp.errors import BudgetExhausted, InvalidRequest, PrdpError
 from prdp.version import __version__
 
 if TYPE_CHECKING:
     from prdp import adapters as adapters
+    from prdp import graphs as graphs
+    from prdp import ledger as ledger
     from prdp import local as local
     from prdp import methods as methods
     from prdp import testing as testing
     from prdp.declare.groups import bins, date_trunc
     from prdp.engines.progress import progress
-    from prdp.graphs.graph import Graph, edges, open_graph, paths, stars, triangles
-    from prdp.graphs.links import Links, Records, open_links
-    from prdp.ledger import DurableLedger, Ledger, MemoryLedger
+    from prdp.ledger import Ledger
     from prdp.pictures import plot_account, plot_policy
     from prdp.plan.queries import (
         count,
@@ -75,61 +62,45 @@ if TYPE_CHECKING:
     from prdp.projects.project import Project, project
     from prdp.release.arithmetic import ratio
     from prdp.release.release import Release
-    from prdp.release.table import CustomRelease, ReleaseTable
+    from prdp.release.table import ReleaseTable
     from prdp.sql.dbapi import connect
-    from prdp.sql.results import SqlAnswers
-    from prdp.tables.groups import Groups
     from prdp.tables.join import Join, open_join
     from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
     from prdp.testing import share_for, simulate
     from prdp.testing.error_tables import compare, preview
 else:
-    _MODULES = ("adapters", "local", "methods", "testing")
+    _MODULES = ("adapters", "graphs", "ledger", "local", "methods", "testing")
     _HOMES = {
-        "CustomRelease": "prdp.release.table",
-        "DurableLedger": "prdp.ledger",
-        "Graph": "prdp.graphs.graph",
-        "Groups": "prdp.tables.groups",
         "Join": "prdp.tables.join",
         "Ledger": "prdp.ledger",
-        "Links": "prdp.graphs.links",
-        "MemoryLedger": "prdp.ledger",
         "Policy": "prdp.policy",
         "Project": "prdp.projects.project",
-        "Records": "prdp.graphs.links",
         "Release": "prdp.release.release",
         "ReleaseTable": "prdp.release.table",
         "Table": "prdp.tables.table",
-        "SqlAnswers": "prdp.sql.results",
         "bins": "prdp.declare.groups",
+        "compare": "prdp.testing.error_tables",
         "connect": "prdp.sql.dbapi",
         "count": "prdp.plan.queries",
         "count_distinct": "prdp.plan.queries",
         "date_trunc": "prdp.declare.groups",
-        "edges": "prdp.graphs.graph",
         "max": "prdp.plan.queries",
         "mean": "prdp.plan.queries",
         "median": "prdp.plan.queries",
         "min": "prdp.plan.queries",
         "open": "prdp.tables.table",
-        "open_graph": "prdp.graphs.graph",
         "open_join": "prdp.tables.join",
-        "open_links": "prdp.graphs.links",
-        "paths": "prdp.graphs.graph",
         "plot_account": "prdp.pictures",
         "plot_policy": "prdp.pictures",
-        "ratio": "prdp.release.arithmetic",
+        "preview": "prdp.testing.error_tables",
         "progress": "prdp.engines.progress",
         "project": "prdp.projects.project",
         "quantile": "prdp.plan.queries",
-        "compare": "prdp.testing.error_tables",
-        "preview": "prdp.testing.error_tables",
+        "ratio": "prdp.release.arithmetic",
         "share_for": "prdp.testing",
         "simulate": "prdp.testing",
-        "stars": "prdp.graphs.graph",
         "std": "prdp.plan.queries",
         "sum": "prdp.plan.queries",
-        "triangles": "prdp.graphs.graph",
         "variance": "prdp.plan.queries",
     }
 
@@ -149,39 +120,24 @@ else:
 
 __all__ = [
     "BudgetExhausted",
-    "CustomRelease",
-    "DurableLedger",
-    "EngineFailure",
-    "Graph",
-    "Groups",
     "InvalidRequest",
     "Join",
-    "KeysOutOfReach",
     "Ledger",
-    "LedgerError",
-    "Links",
-    "MemoryLedger",
-    "NoLedgerFile",
     "Policy",
     "PrdpError",
     "Project",
-    "Records",
-    "RecordsLeftOut",
     "Release",
     "ReleaseTable",
-    "SqlAnswers",
-    "SqlError",
     "Table",
     "__version__",
-    "adapters",
     "bins",
     "compare",
     "connect",
     "count",
     "count_distinct",
     "date_trunc",
-    "edges",
     "errors",
+    "graphs",
     "local",
     "max",
     "mean",
@@ -189,10 +145,7 @@ __all__ = [
     "methods",
     "min",
     "open",
-    "open_graph",
     "open_join",
-    "open_links",
-    "paths",
     "plot_account",
     "plot_policy",
     "preview",
@@ -202,10 +155,8 @@ __all__ = [
     "ratio",
     "share_for",
     "simulate",
-    "stars",
     "std",
     "sum",
     "testing",
-    "triangles",
     "variance",
 ]

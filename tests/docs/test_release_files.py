@@ -40,13 +40,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/reference").glob("*.md"))
     shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
     shown |= {name.rpartition(".")[0] for name in shown if ".testing." in name}  # a module of that name
-    modules = {"adapters", "errors", "local", "methods", "testing", "share_for", "simulate"}
+    modules = {"adapters", "errors", "graphs", "local", "methods", "testing", "share_for", "simulate"}
     raised = {
         name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)
     }
     public = {f"prdp.{name}" for name in prdp.__all__ if name not in modules | raised | {"__version__"}}
     public |= {f"prdp.local.{name}" for name in prdp.local.__all__}
     public |= {f"prdp.errors.{name}" for name in raised}
+    public |= {f"prdp.graphs.{name}" for name in prdp.graphs.__all__}
     public |= {f"prdp.testing.{name}" for name in prdp.testing.__all__}
     public |= {"prdp.adapters.opendp", "prdp.methods.Partition", "prdp.methods.Framework"}
     assert public <= shown, public - shown

@@ -184,7 +184,7 @@ def test_what_cannot_be_traced_is_public_by_declaration_and_the_ledger_says_so(
     hidden = derived(TWIN, "SQL function")
     ledger = tmp_path / "people.ledger"
     answered(PRIVATE, hidden, bank, public_by_declaration=True, ledger=ledger)
-    with pytest.raises(prdp.LedgerError, match="public_by_declaration"):
+    with pytest.raises(prdp.errors.LedgerError, match="public_by_declaration"):
         joined(PRIVATE, derived(TWIN, "view"), bank, ledger=ledger)
     with pytest.raises(InvalidRequest, match="have one source"):
         joined(PRIVATE, derived(PRIVATE, "view"), bank, public_by_declaration=True)

@@ -41,7 +41,7 @@ def test_zipf_values_are_the_tail_of_the_scaled_law(scale: int) -> None:
 def test_without_data_a_graph_of_the_same_size_is_made_up_and_named_as_such() -> None:
     assert found(None) is None
     assert found(Path("/nowhere")) is None
-    pairs = raw_cells(graph(None), graph(None).plan(prdp.edges(), 1))[0]
+    pairs = raw_cells(graph(None), graph(None).plan(prdp.graphs.edges(), 1))[0]
     assert (pairs.nodes, pairs.ends.shape[1]) == (len(NODES), EDGES)
 
 

@@ -42,13 +42,13 @@ def edges(*rows: tuple[Any, Any, float | None]) -> pyarrow.Table:
     )
 
 
-def opened(rows: object, nodes: object = range(6), **options: Any) -> prdp.Graph:
+def opened(rows: object, nodes: object = range(6), **options: Any) -> prdp.graphs.Graph:
     chosen: dict[str, Any] = {"source": "a", "target": "b", "nodes": nodes, "policy": POLICY} | options
-    return prdp.open_graph(rows, **chosen)
+    return prdp.graphs.open(rows, **chosen)
 
 
-def records(graph: prdp.Graph) -> set[tuple[int, int, int]]:
-    pairs = found(graph, graph.plan(prdp.edges(), "1"))
+def records(graph: prdp.graphs.Graph) -> set[tuple[int, int, int]]:
+    pairs = found(graph, graph.plan(prdp.graphs.edges(), "1"))
     return {(int(u), int(w), int(level)) for (u, w), level in zip(pairs.ends.T, pairs.level, strict=True)}
 
 
@@ -166,7 +166,7 @@ def test_budgets_may_span_ten_orders_of_magnitude() -> None:
     pairs = [pair for pair in combinations(range(40), 2) if random.random() < 0.6]
     rows = edges(*((u, w, float(10 ** random.uniform(-7, 2))) for u, w in pairs))
     graph = opened(rows, nodes=range(40), policy=prdp.Policy.column("eps", at_least="1e-8", at_most="100"))
-    cut = found(graph, graph.plan(prdp.triangles(), "1"))
+    cut = found(graph, graph.plan(prdp.graphs.triangles(), "1"))
     values = [cut.value(point) for point in candidate_points(cut, 8)]
     assert values == sorted(values)
     assert "linear program" in dict(graph.triangles(share="1").choices)["cut how"]
@@ -221,7 +221,7 @@ def test_beyond_the_public_limit_a_fixed_truncation_answers_and_says_so(
 
 def test_simulated_answers_repeat_and_charge_nothing() -> None:
     graph = opened(complete(6), synthetic=True)
-    for query in (prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()):
+    for query in (prdp.graphs.edges(), prdp.graphs.paths(2), prdp.graphs.stars(3), prdp.graphs.triangles()):
         one, two = (simulate(graph, query, share="1/2", runs=5, seed=3) for _ in range(2))
         assert [release.exact for release in one] == [release.exact for release in two]
         assert all(release.simulated for release in one)
@@ -294,7 +294,9 @@ def test_who_listens_hears_while_a_program_is_solved(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("prdp.engines.progress._EVERY", 0.001)
     random = np.random.default_rng(4)
     rows = edges(*((u, w, float(random.uniform(0.3, 16))) for u, w in combinations(range(25), 2)))
-    cut = found(opened(rows, nodes=range(25)), opened(rows, nodes=range(25)).plan(prdp.triangles(), "1"))
+    cut = found(
+        opened(rows, nodes=range(25)), opened(rows, nodes=range(25)).plan(prdp.graphs.triangles(), "1")
+    )
     heard: list[object] = []
     with prdp.progress(heard.append):
         cut.value(candidate_points(cut, 8)[len(candidate_points(cut, 8)) // 2])

@@ -25,18 +25,18 @@ Person = tuple[int | None, float | None]
 Visit = tuple[int | None, int | None]
 
 
-def cut_of(links: prdp.Links) -> Any:
+def cut_of(links: prdp.graphs.Links) -> Any:
     return found(links, links.plan(prdp.count(), "1"))
 
 
-def people(rows: Sequence[Person], at_least: str = "1/4") -> prdp.Records:
+def people(rows: Sequence[Person], at_least: str = "1/4") -> prdp.graphs.Records:
     source = pyarrow.table(
         {
             "id": pyarrow.array([row[0] for row in rows], pyarrow.int64()),
             "eps": pyarrow.array([row[1] for row in rows], pyarrow.float64()),
         }
     )
-    return prdp.Records(source, "id", prdp.Policy.column("eps", at_least=at_least, at_most="16"))
+    return prdp.graphs.Records(source, "id", prdp.Policy.column("eps", at_least=at_least, at_most="16"))
 
 
 def visits(rows: Sequence[Visit]) -> pyarrow.Table:
@@ -51,10 +51,10 @@ def visits(rows: Sequence[Visit]) -> pyarrow.Table:
 
 def opened(
     patients: Sequence[Person], doctors: Sequence[Person], rows: Sequence[Visit], **options: Any
-) -> prdp.Links:
+) -> prdp.graphs.Links:
     records = {"patient": people(patients), "doctor": people(doctors, at_least="1")}
     chosen: dict[str, Any] = {"records": records, "max_rows": 100, "name": "visits"} | options
-    return prdp.open_links(visits(rows), **chosen)
+    return prdp.graphs.open_links(visits(rows), **chosen)
 
 
 keys = st.none() | st.integers(1, 3)
@@ -118,7 +118,7 @@ def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_a
 def test_one_table_may_be_named_twice_and_a_record_named_twice_is_used_once() -> None:
     persons = people([(1, 2.0), (2, 2.0), (3, 8.0)])
     messages = visits([(1, 2), (2, 1), (3, 3), (1, 9), (None, 1)])
-    links = prdp.open_links(messages, records={"patient": persons, "doctor": persons}, max_rows=10)
+    links = prdp.graphs.open_links(messages, records={"patient": persons, "doctor": persons}, max_rows=10)
     cut = cut_of(links)
     assert cut.results.total() == 3
     assert sorted(cut.results.loads().tolist()) == [1, 2, 2]
@@ -139,8 +139,8 @@ def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_
     connection.execute(f"CREATE TABLE visit (who {kind})")
     connection.execute("INSERT INTO visit VALUES ('A'), ('A'), ('A'), ('a'), ('\u00e4'), ('\u00f6'), ('O')")
     policy = prdp.Policy.column("eps", at_least="1/4", at_most="16")
-    who = prdp.Records(connection.table("person"), "id", policy)
-    cut = cut_of(prdp.open_links(connection.table("visit"), records={"who": who}, name="visits"))
+    who = prdp.graphs.Records(connection.table("person"), "id", policy)
+    cut = cut_of(prdp.graphs.open_links(connection.table("visit"), records={"who": who}, name="visits"))
     levels = [cut.levels.index(budget) for budget in (1.0, 16.0, 4.0, 2.0)]
     found = sorted(zip(cut.level.tolist(), cut.results.loads().tolist(), strict=True))
     assert found == sorted(zip(levels, [1, 3, 0, 1], strict=True))
@@ -149,14 +149,14 @@ def test_a_collation_of_the_callers_makes_no_two_records_one(collation: str, of_
 def test_one_table_cannot_be_declared_as_two(tmp_path: Path) -> None:
     """Its records would be two each, and pay for a row that names them twice with two budgets."""
     one = people([(1, 2.0)])
-    twin = prdp.Records(one.source, "id", one.policy)
+    twin = prdp.graphs.Records(one.source, "id", one.policy)
     with pytest.raises(InvalidRequest, match="one source"):
         opened([], [], [], records={"patient": one, "doctor": twin})
     file = tmp_path / "persons.csv"
     file.write_text("id,eps\n1,2.0\n")
     types = {"id": "BIGINT", "eps": "DOUBLE"}
     files = [
-        prdp.Records(path, "id", one.policy, types=types)
+        prdp.graphs.Records(path, "id", one.policy, types=types)
         for path in (file, str(tmp_path / ".." / tmp_path.name / "pers*.csv"))
     ]
     with pytest.raises(InvalidRequest, match=r"persons\.csv"):
@@ -223,26 +223,30 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"records": {}}, "needs a prdp.Records"),
-        ({"records": {"patient": "people.parquet"}}, "needs a prdp.Records"),
+        ({"records": {}}, "needs a prdp.graphs.Records"),
+        ({"records": {"patient": "people.parquet"}}, "needs a prdp.graphs.Records"),
         ({"records": dict.fromkeys(map(str, range(65)), people([]))}, "at most 64"),
         ({"records": {"patients": people([])}}, "Did you mean 'patient'"),
         (
             {
                 "records": {
-                    "patient": prdp.Records(pyarrow.table({"id": ["a"]}), "id", prdp.Policy.constant("1"))
+                    "patient": prdp.graphs.Records(
+                        pyarrow.table({"id": ["a"]}), "id", prdp.Policy.constant("1")
+                    )
                 }
             },
             "VARCHAR",
         ),
         (
-            {"records": {"patient": prdp.Records(pyarrow.table({"id": [1]}), "id", 1)}},
+            {"records": {"patient": prdp.graphs.Records(pyarrow.table({"id": [1]}), "id", 1)}},
             "not a policy",
         ),
         (
             {
                 "records": {
-                    "patient": prdp.Records(pyarrow.table({"id": [1]}), "key", prdp.Policy.constant("1"))
+                    "patient": prdp.graphs.Records(
+                        pyarrow.table({"id": [1]}), "key", prdp.Policy.constant("1")
+                    )
                 }
             },
             "'key'",

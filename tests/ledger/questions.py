@@ -177,8 +177,8 @@ def ask_join(path: Path) -> None:
 
 def ask_links(path: Path) -> None:
     """Rows that name two persons, by columns of ordinary names."""
-    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
-    links = prdp.open_links(
+    persons = prdp.graphs.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
+    links = prdp.graphs.open_links(
         {"sender": PLACES % 20, "receiver": (PLACES * 7 + 1) % 20, "v": PLACES},
         records={"sender": persons, "receiver": persons},
         max_rows=100,
@@ -192,8 +192,8 @@ def ask_links(path: Path) -> None:
 
 def ask_odd_links(path: Path) -> None:
     """Rows that name persons by columns whose names read like a list, and like a filter."""
-    persons = prdp.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
-    links = prdp.open_links(
+    persons = prdp.graphs.Records({"id": np.arange(20)}, "id", prdp.Policy.constant(1))
+    links = prdp.graphs.open_links(
         {"b and a": PLACES % 20, "a where v > 1": (PLACES * 7 + 1) % 20, "a": PLACES % 20, "v": PLACES},
         records={"b and a": persons, "a where v > 1": persons, "a": persons},
         max_rows=100,
@@ -206,7 +206,7 @@ def ask_odd_links(path: Path) -> None:
 
 
 def ask_graph(path: Path) -> None:
-    graph = prdp.open_graph(
+    graph = prdp.graphs.open(
         {"one": PLACES % 12, "other": (PLACES * 5 + 1) % 12, "v": PLACES},
         source="one",
         target="other",

@@ -136,7 +136,7 @@ def test_ctrl_c_in_a_question_about_a_join_or_a_graph_shows_nothing(monkeypatch:
             .over("orders")
             .sum("v", share="1/10")
         ),
-        lambda: prdp.open_graph(
+        lambda: prdp.graphs.open(
             {"a": ends[0], "b": ends[1]},
             source="a",
             target="b",
@@ -224,7 +224,7 @@ def test_an_answer_that_cannot_be_recorded_is_in_no_frame(
 
 
 def test_a_ledger_of_the_caller_s_own_that_fails_shows_nothing() -> None:
-    class Failing(prdp.MemoryLedger):
+    class Failing(prdp.ledger.MemoryLedger):
         def record(self, charge: object, release: object) -> Any:  # noqa: ARG002
             raise OSError(f"no room for {release}")
 
@@ -252,7 +252,7 @@ def test_ctrl_c_while_an_answer_is_recorded_shows_nothing(
 def test_ctrl_c_while_a_failure_is_put_into_words_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words are made once the first failure, whose frames hold the answer, is gone."""
 
-    class Failing(prdp.MemoryLedger):
+    class Failing(prdp.ledger.MemoryLedger):
         def record(self, charge: object, release: object) -> Any:  # noqa: ARG002
             raise OSError(f"no room for {release}")
 

@@ -44,7 +44,7 @@ def opened(policy: str, kind: str) -> prdp.Table:
     )
 
 
-@pytest.mark.filterwarnings("ignore::prdp.RecordsLeftOut")
+@pytest.mark.filterwarnings("ignore::prdp.errors.RecordsLeftOut")
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", ["whole", "cents"])
 @pytest.mark.parametrize("share", ["1", "1/30"])

@@ -32,11 +32,11 @@ def explanations(values: Any) -> list[str]:
         policy=policy,
         bounds={"v": (0, 100), "price": (0, 100)},
     ).over("orders")
-    graph = prdp.open_graph(
+    graph = prdp.graphs.open(
         columns, source="v", target="id", nodes=range(200), policy=prdp.Policy.constant("1"), name="g"
     )
-    links = prdp.open_links(
-        orders, records={"who": prdp.Records(columns, "id", policy, bounds=bounds)}, name="l"
+    links = prdp.graphs.open_links(
+        orders, records={"who": prdp.graphs.Records(columns, "id", policy, bounds=bounds)}, name="l"
     )
     return [
         table.filter("v > 3").explain(prdp.sum("v"), prdp.count(), share="1/10"),
@@ -44,8 +44,8 @@ def explanations(values: Any) -> list[str]:
         by_job.explain(prdp.mean("v"), share="1/10"),
         unit.group_by("job", keys=["a", "b"]).explain(prdp.mean("v"), share="1/10"),
         join.explain(prdp.sum("price"), share="1/10"),
-        graph.explain(prdp.paths(2), share="1/10"),
-        graph.explain(prdp.edges(), share="1/10"),
+        graph.explain(prdp.graphs.paths(2), share="1/10"),
+        graph.explain(prdp.graphs.edges(), share="1/10"),
         links.explain(prdp.count(), share="1/10"),
     ]
 

@@ -57,7 +57,7 @@ def test_groups_choose_together_unless_the_policy_reads_what_tells_them_apart() 
     [
         (prdp.sum("job"), "needs numbers"),
         (prdp.sum("nothing"), "names the column"),
-        (prdp.edges(), "takes queries"),
+        (prdp.graphs.edges(), "takes queries"),
         (prdp.quantile("v", "2"), "between 0 and 1"),
     ],
     ids=str,

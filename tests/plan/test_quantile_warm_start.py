@@ -154,7 +154,7 @@ def test_what_is_no_warm_start_is_refused_and_nothing_is_drawn(warm_start: str, 
     table = opened(tmp_path / "t.ledger")
     plan = table.plan(prdp.median("v"), share=TENTH)
     table.ledger.charge(plan.text, TENTH, notes=Notes(warm_start=warm_start))
-    with pytest.raises(prdp.LedgerError, match="cannot be read"):
+    with pytest.raises(prdp.errors.LedgerError, match="cannot be read"):
         table.median("v", share=TENTH)
     assert table.ledger.entries[0].release is None
 

@@ -255,11 +255,11 @@ def test_graphs_and_links_over_different_relations_are_different_questions() -> 
     policy = prdp.Policy.constant("1")
     some, others = (connection.sql(f"SELECT * FROM e WHERE kind = {kind}") for kind in (0, 1))
     ends: Any = {"source": "a", "target": "b", "nodes": range(60)}
-    graphs = [prdp.open_graph(rows, policy=policy, **ends) for rows in (some, others)]
-    differ({place: graph.plan(prdp.edges(), "1").text for place, graph in enumerate(graphs)})
+    graphs = [prdp.graphs.open(rows, policy=policy, **ends) for rows in (some, others)]
+    differ({place: graph.plan(prdp.graphs.edges(), "1").text for place, graph in enumerate(graphs)})
     people = [connection.table("people"), connection.sql("SELECT * FROM people WHERE kind = 0")]
     links = [
-        prdp.open_links(rows, records={"a": prdp.Records(records, "a", policy)}, name="l")
+        prdp.graphs.open_links(rows, records={"a": prdp.graphs.Records(records, "a", policy)}, name="l")
         for rows in (some, others)
         for records in people
     ]

@@ -47,7 +47,7 @@ def test_a_project_is_found_from_any_folder_below_it_and_opens_its_tables(folder
     assert accounts.bounds["balance"] == (Fraction(-(10**9)), Fraction(10**9))
     accounts.count(share="1/4")
     assert project["accounts"] is accounts
-    assert prdp.DurableLedger(folder / "accounts.ledger").remaining == Fraction(3, 4)
+    assert prdp.ledger.DurableLedger(folder / "accounts.ledger").remaining == Fraction(3, 4)
 
 
 def test_decimals_in_a_project_are_exact(folder: Path) -> None:

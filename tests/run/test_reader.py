@@ -107,6 +107,6 @@ class Telling:
 def test_what_an_engine_says_of_a_record_is_never_heard() -> None:
     table = prdp.open({"v": np.arange(9)}, policy=prdp.Policy.constant("1"), bounds={"v": (0, 9)})
     object.__setattr__(table._reader, "source", Telling(table._engine))
-    with pytest.raises(prdp.EngineFailure) as caught:
+    with pytest.raises(prdp.errors.EngineFailure) as caught:
         table.count(share="1/2")
     assert "Ann" not in str(caught.value)

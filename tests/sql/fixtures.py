@@ -75,7 +75,7 @@ def outcome_of(fixture: Fixture) -> tuple[str, ...]:
         explained(
             fixture.text, queryable, queryable._catalog, share="1/10", keys=world.keys, tables=world.public
         )
-    except prdp.SqlError as wrong:
+    except prdp.errors.SqlError as wrong:
         start, end = wrong.span
         underlined = wrong.text[start : min(end, start + 70)].split("\n")[0]
         return (f"!! {str(wrong).splitlines()[0]}", f"!! {underlined}")

@@ -17,6 +17,7 @@ import prdp
 from prdp.expressions.evaluate import value_of
 from prdp.expressions.nodes import Column, columns
 from prdp.plan.queries import Max, Min, Quantile, Std, Variance
+from prdp.sql.results import SqlAnswers
 from prdp.sql.statement import Compiled
 from tests.sql.fixtures import Fixture, compiled_in, fixtures
 from tests.sql.worlds import WORLDS
@@ -156,7 +157,7 @@ def assert_nothing_there(asked: Compiled, mine: Sequence[Any]) -> None:
                 assert abs(mine[place]) < 0.01, (asked.statement.text, mine)
 
 
-def assert_sorted(asked: Compiled, answers: prdp.SqlAnswers) -> None:
+def assert_sorted(asked: Compiled, answers: SqlAnswers) -> None:
     selected = {item.checked.text: place for place, item in enumerate(asked.items)}
     first = asked.order[0]
     if first.checked.text in selected:

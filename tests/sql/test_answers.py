@@ -14,6 +14,7 @@ from prdp.release import formatting
 from prdp.release.interval import spans_limits
 from prdp.release.release import Release
 from prdp.sql.estimates import ComputedAnswer
+from prdp.sql.results import SqlAnswers
 
 
 def table(rows: int = 4_000, **options: Any) -> prdp.Table:
@@ -372,7 +373,7 @@ def test_rows_whose_quantiles_weigh_records_differently_share_a_caveat() -> None
     assert sum("weigh less" in note for note in answers.notes) <= 2
 
 
-def _visits(sums: str) -> prdp.SqlAnswers:
+def _visits(sums: str) -> SqlAnswers:
     visits = prdp.open(
         {"customer": np.arange(4_000) // 4, "spent": np.arange(4_000) % 9},
         policy="1",
@@ -392,7 +393,7 @@ def test_an_average_of_sums_says_which_records_it_counts_that_sql_would_not() ->
         assert stated not in _visits(others).notes
 
 
-def _by_age(rest: str) -> prdp.SqlAnswers:
+def _by_age(rest: str) -> SqlAnswers:
     keys = {"decade": list(range(20, 80, 10))}
     text = "SELECT floor(age / 10) * 10 AS decade, COUNT(*) AS n, AVG(age) AS mean FROM accounts"
     return table().sql(f"{text} GROUP BY decade {rest}", share=1, keys=keys)

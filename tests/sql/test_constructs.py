@@ -30,7 +30,7 @@ def test_what_is_listed_as_read_is_read(construct: Construct) -> None:
 
 @pytest.mark.parametrize("construct", REFUSED, ids=lambda construct: construct.shown)
 def test_what_is_listed_as_refused_is_refused_for_its_own_reason(construct: Construct) -> None:
-    with pytest.raises(prdp.SqlError) as refused:
+    with pytest.raises(prdp.errors.SqlError) as refused:
         explained(construct.example)
     assert refused.value.reason == construct.note
     assert refused.value.advice == construct.instead

@@ -51,7 +51,7 @@ LONG = {
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
 def test_a_hostile_text_is_refused_in_bounded_time(text: str) -> None:
     start = time.perf_counter()
-    with pytest.raises(prdp.SqlError) as refused:
+    with pytest.raises(prdp.errors.SqlError) as refused:
         opened("accounts").sql(text, share="1/10", tables={"jobs": {"job": ["clerk"]}})
     assert len(str(refused.value)) < 2_000
     assert time.perf_counter() - start < FEW_SECONDS
@@ -79,7 +79,7 @@ def test_a_hostile_text_is_refused_in_bounded_time(text: str) -> None:
     ],
 )
 def test_odd_characters_are_refused(text: str) -> None:
-    with pytest.raises(prdp.SqlError):
+    with pytest.raises(prdp.errors.SqlError):
         opened("accounts").sql(text, share="1/10")
 
 
@@ -122,7 +122,7 @@ def test_whatever_the_pieces_only_a_refusal_or_a_plan_comes_out(pieces: list[str
 
 def test_a_refused_text_costs_nothing() -> None:
     accounts = prdp.open({"age": np.arange(3)}, policy="1", name="accounts")
-    with pytest.raises(prdp.SqlError):
+    with pytest.raises(prdp.errors.SqlError):
         accounts.sql("SELECT COUNT(*), age FROM accounts", share="1/10")
     assert accounts.remaining == 1
 

@@ -66,10 +66,10 @@ def test_an_aggregate_in_exists_is_refused_since_it_always_has_a_row() -> None:
     public = (
         "SELECT COUNT(*) FROM accounts a WHERE EXISTS (SELECT MAX(level) FROM jobs j WHERE j.job = a.job)"
     )
-    with pytest.raises(prdp.SqlError, match="whether there is a row"):
+    with pytest.raises(prdp.errors.SqlError, match="whether there is a row"):
         values(public, tables={"jobs": JOBS})
     own = "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM orders WHERE buyer = id)"
-    with pytest.raises(prdp.SqlError, match="whether there is a row"):
+    with pytest.raises(prdp.errors.SqlError, match="whether there is a row"):
         shop().sql(own, share=0.1)
 
 
@@ -78,7 +78,7 @@ def test_columns_of_exists_are_not_seen_outside_of_it() -> None:
         "SELECT COUNT(*) FILTER (WHERE price > 3) FROM people "
         "WHERE EXISTS (SELECT 1 FROM orders WHERE buyer = id)"
     )
-    with pytest.raises(prdp.SqlError, match="no column price"):
+    with pytest.raises(prdp.errors.SqlError, match="no column price"):
         shop().sql(text, share=0.1)
 
 
@@ -89,7 +89,7 @@ def test_an_infinite_answer_is_unknown_and_not_zero(answer: str) -> None:
 
 def test_keys_are_found_only_where_doubles_hold_them() -> None:
     text = "SELECT age * 0.1 AS tenth, COUNT(*) FROM accounts WHERE age < 20 GROUP BY tenth"
-    with pytest.raises(prdp.SqlError, match="are not known"):
+    with pytest.raises(prdp.errors.SqlError, match="are not known"):
         values(text)
     for tenth in ("age / 10", "round(age * 0.1, 1)", "floor(age / 10) * 10", "age * 0.5"):
         found = values(f"SELECT {tenth} AS tenth, COUNT(*) FROM accounts GROUP BY tenth")
@@ -98,7 +98,7 @@ def test_keys_are_found_only_where_doubles_hold_them() -> None:
 
 @pytest.mark.parametrize("target", ["FLOAT", "REAL", "TINYINT", "SMALLINT"])
 def test_a_cast_to_a_narrower_type_is_refused(target: str) -> None:
-    with pytest.raises(prdp.SqlError, match="is not read"):
+    with pytest.raises(prdp.errors.SqlError, match="is not read"):
         values(f"SELECT COUNT(*) FROM accounts WHERE CAST(age AS {target}) > 5")
 
 
@@ -110,13 +110,13 @@ def test_the_rounding_step_of_a_cast_is_that_of_its_type() -> None:
 @pytest.mark.parametrize("total", ["SUM(DISTINCT total)", "AVG(DISTINCT total)"])
 def test_distinct_sums_of_records_are_refused(total: str) -> None:
     inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
-    with pytest.raises(prdp.SqlError, match="plain columns"):
+    with pytest.raises(prdp.errors.SqlError, match="plain columns"):
         shop().sql(f"SELECT {total} FROM ({inner}) t", share=0.1)
 
 
 def test_a_sum_of_each_record_is_not_redefined_by_its_name() -> None:
     inner = "SELECT id, SUM(price) AS total FROM people JOIN orders ON buyer = id GROUP BY id"
-    with pytest.raises(prdp.SqlError, match="not answered yet"):
+    with pytest.raises(prdp.errors.SqlError, match="not answered yet"):
         shop().sql(f"SELECT SUM(total) FROM (SELECT total * 1000 AS total FROM ({inner}) t) u", share=0.1)
     assert shop().sql(f"SELECT SUM(total) FROM (SELECT * FROM ({inner}) t) u", share="1/2").values == [(600,)]
 
@@ -136,7 +136,7 @@ def test_a_sum_of_each_record_is_not_redefined_by_its_name() -> None:
 )
 def test_an_odd_number_or_aggregate_is_refused_at_once(text: str) -> None:
     begun = time.process_time()
-    with pytest.raises(prdp.SqlError):
+    with pytest.raises(prdp.errors.SqlError):
         values(text)
     assert time.process_time() - begun < 20, "10 ** 99999999 takes minutes"
 
@@ -256,7 +256,7 @@ def test_bins_that_where_leaves_out_are_no_groups(where: str, left: list[int]) -
 def test_a_range_in_where_is_enough_to_know_the_bins_of_a_number_without_bounds() -> None:
     table = prdp.open({"x": np.arange(100)}, policy=HUGE, name="numbers")
     text = "SELECT floor(x / 10) * 10 AS bin, COUNT(*) FROM numbers WHERE x >= 30 {} GROUP BY bin"
-    with pytest.raises(prdp.SqlError, match="are not known"):
+    with pytest.raises(prdp.errors.SqlError, match="are not known"):
         table.sql(text.format(""), share="1/2")
     assert table.sql(text.format("AND x < 60"), share="1/2").values == [(30, 10), (40, 10), (50, 10)]
 
@@ -264,7 +264,7 @@ def test_a_range_in_where_is_enough_to_know_the_bins_of_a_number_without_bounds(
 def test_a_where_that_leaves_no_listed_key_is_refused_before_it_costs_anything() -> None:
     table = accounts()
     text = "SELECT job, COUNT(*) FROM accounts WHERE job = 'miller' GROUP BY job"
-    with pytest.raises(prdp.SqlError, match="WHERE leaves none of the listed keys of job"):
+    with pytest.raises(prdp.errors.SqlError, match="WHERE leaves none of the listed keys of job"):
         table.sql(text, share="1/2", keys={"job": ["clerk", "chef"]})
     assert table.remaining == 1
 

@@ -37,7 +37,7 @@ def refusal(text: str, **given: object) -> prdp.InvalidRequest:
 
 def test_a_condition_that_is_none_is_underlined_where_it_is() -> None:
     wrong = refusal("SELECT COUNT_IF(age + 1) FROM accounts")
-    assert isinstance(wrong, prdp.SqlError)
+    assert isinstance(wrong, prdp.errors.SqlError)
     assert wrong.reason == "this is a number, and a true or false is needed here"
     assert wrong.text[slice(*wrong.span)] == "age + 1"
 

@@ -72,7 +72,7 @@ def test_a_search_that_was_paid_for_leaves_the_rest_to_be_paid() -> None:
 def test_a_quota_that_cannot_pay_to_the_end_pays_for_no_search(tmp_path: Path) -> None:
     jobs = {"job": np.array(["chef"] * 900)}
     table = prdp.open(jobs, policy="1", name="people", ledger=tmp_path / "people.ledger", who="ana")
-    prdp.DurableLedger(tmp_path / "people.ledger").set_quota("ana", "1/5")
+    prdp.ledger.DurableLedger(tmp_path / "people.ledger").set_quota("ana", "1/5")
     with pytest.raises(prdp.BudgetExhausted, match="'ana' has a quota of 1/5"):
         table.sql(BY_JOB, share="1/4", keys={"job": "private"})
     assert table.remaining == 1

@@ -263,11 +263,11 @@ def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are
 
 
 def test_links_and_graphs_that_grow_have_snapshots_too(tmp_path: Path) -> None:
-    people = prdp.Records(pyarrow.table({"id": [1, 2]}), "id", "1")
+    people = prdp.graphs.Records(pyarrow.table({"id": [1, 2]}), "id", "1")
     rows = pyarrow.table({"who": [1, 2], "whom": [2, 1]})
     for snapshot in ("2026-W45", "2026-W46"):
         options: dict[str, Any] = {"name": "calls", "snapshot": snapshot}
-        links = prdp.open_links(
+        links = prdp.graphs.open_links(
             rows,
             records={"who": people},
             max_rows=2,
@@ -275,7 +275,7 @@ def test_links_and_graphs_that_grow_have_snapshots_too(tmp_path: Path) -> None:
             separate_account=True,
             **options,
         )
-        graph = prdp.open_graph(
+        graph = prdp.graphs.open(
             rows,
             source="who",
             target="whom",

@@ -18,6 +18,7 @@ from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.parse import parse
 from prdp.schema import ColumnType, Kind
+from prdp.tables.groups import Groups
 from prdp.testing.truth import truths
 from tests.reading import found
 
@@ -45,7 +46,7 @@ def sales(**options: Any) -> prdp.Table:
 
 def true(asked: Any, query: Any) -> list[Fraction]:
     """Return what is true of each group, by the cells that are read."""
-    table = asked.table if isinstance(asked, prdp.Groups) else asked
+    table = asked.table if isinstance(asked, Groups) else asked
     (plan,) = asked.plan(query, share="1").queries
     return [value for cells in table._reader.read(plan.read) for value in truths(plan, cells)]
 

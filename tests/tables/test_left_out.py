@@ -135,7 +135,7 @@ def test_a_filter_on_columns_that_the_policy_does_not_read_leaves_the_words_as_t
     assert "leaves out records without cost" in str(release)
 
 
-@pytest.mark.filterwarnings("ignore::prdp.RecordsLeftOut")
+@pytest.mark.filterwarnings("ignore::prdp.errors.RecordsLeftOut")
 @pytest.mark.parametrize(
     "policy",
     [

@@ -47,7 +47,7 @@ def test_an_account_in_memory_is_warned_of_and_again_where_the_same_source_begin
 
 
 @pytest.mark.usefixtures("nothing_said")
-@pytest.mark.parametrize("kept", [{"synthetic": True}, {"ledger": prdp.MemoryLedger()}])
+@pytest.mark.parametrize("kept", [{"synthetic": True}, {"ledger": prdp.ledger.MemoryLedger()}])
 def test_synthetic_tables_arrays_and_a_ledger_that_was_chosen_are_not_warned_of(kept: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

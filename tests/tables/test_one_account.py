@@ -40,13 +40,13 @@ def join(source: Any, **options: Any) -> Any:
 
 
 def links(source: Any, **options: Any) -> Any:
-    records = {"id": prdp.Records({"id": np.arange(ROWS)}, "id", POLICY)}
-    return prdp.open_links(source, records=records, name="t", **options)
+    records = {"id": prdp.graphs.Records({"id": np.arange(ROWS)}, "id", POLICY)}
+    return prdp.graphs.open_links(source, records=records, name="t", **options)
 
 
 def graph(source: Any, **options: Any) -> Any:
     nodes = range(ROWS)
-    return prdp.open_graph(
+    return prdp.graphs.open(
         source, source="id", target="other", nodes=nodes, policy=POLICY, name="t", **options
     )
 
@@ -82,7 +82,7 @@ SECOND: dict[str, Callable[[Path], dict[str, Any]]] = {
     "a copy": lambda folder: {"ledger": folder / "copy.ledger"},
     "another ledger that is there": lambda folder: {"ledger": folder / "begun.ledger"},
     "an account in memory": lambda folder: {},
-    "a ledger object in memory": lambda folder: {"ledger": prdp.MemoryLedger()},
+    "a ledger object in memory": lambda folder: {"ledger": prdp.ledger.MemoryLedger()},
     "a synthetic table": lambda folder: {"synthetic": True},
 }
 
@@ -108,7 +108,7 @@ def test_a_second_account_of_a_source_under_a_ledger_is_refused_with_what_to_do(
         table(source, **options)
     assert set(os.listdir(tmp_path)) == files, "nothing is begun by what is refused"
     assert table(source, ledger=str(ledger)).remaining == first.remaining
-    if not isinstance(options.get("ledger"), prdp.MemoryLedger):
+    if not isinstance(options.get("ledger"), prdp.ledger.MemoryLedger):
         assert table(source, **options, separate_account=True).remaining == 1
 
 

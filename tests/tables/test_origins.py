@@ -206,11 +206,11 @@ def test_a_relation_over_private_rows_is_no_public_node_set(
     stated: dict[str, Any] = {"source": "id", "target": "town", "policy": "1", "name": "g"}
     for sql in (sql for sql in QUERIES.values() if "{t}" in sql):
         with pytest.raises(InvalidRequest, match=r"one source|cannot be traced"):
-            prdp.open_graph(
+            prdp.graphs.open(
                 database.table("people"), nodes=database.sql(spelled(sql, PRIVATE, tmp_path)), **stated
             )
     nodes = database.sql("SELECT code FROM codes")
-    assert prdp.open_graph(database.table("people"), nodes=nodes, **stated).ledger.remaining == 1
+    assert prdp.graphs.open(database.table("people"), nodes=nodes, **stated).ledger.remaining == 1
 
 
 Lazy = Callable[[Any, Any, Path], Any]

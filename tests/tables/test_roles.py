@@ -33,7 +33,7 @@ MANAGER: Employee = (0, None, 64.0)
 CLERK: Employee = (1, 0, 1 / 1000)
 
 
-def cut_of(links: prdp.Links) -> Any:
+def cut_of(links: prdp.graphs.Links) -> Any:
     return found(links, links.plan(prdp.count(), "1"))
 
 
@@ -59,12 +59,14 @@ def by_join(table: Any, again: Any) -> prdp.Join:
     )
 
 
-def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY) -> prdp.Links:
-    persons = prdp.Records(table, "id", policy)
-    return prdp.open_links(again, records=dict.fromkeys(columns, persons), max_rows=100, name="reports")
+def by_links(table: Any, again: Any, *columns: str, policy: prdp.Policy = POLICY) -> prdp.graphs.Links:
+    persons = prdp.graphs.Records(table, "id", policy)
+    return prdp.graphs.open_links(
+        again, records=dict.fromkeys(columns, persons), max_rows=100, name="reports"
+    )
 
 
-def part_above_a_half(opened: prdp.Join | prdp.Links) -> float:
+def part_above_a_half(opened: prdp.Join | prdp.graphs.Links) -> float:
     if isinstance(opened, prdp.Join):
         plan = opened.planner.plan([prdp.count()], "1", single=True)
     else:
@@ -127,8 +129,8 @@ def test_an_employee_changes_the_cut_count_and_the_scan_of_reports_as_little_as_
 def test_a_table_that_refers_to_itself_may_be_a_file_by_any_of_its_names(tmp_path: Path) -> None:
     file = written(tmp_path)
     os.link(file, tmp_path / "hard.parquet")
-    persons = prdp.Records(file, "ID", POLICY)
-    reports = prdp.open_links(tmp_path / "hard.parquet", records={"id": persons, "manager": persons})
+    persons = prdp.graphs.Records(file, "ID", POLICY)
+    reports = prdp.graphs.open_links(tmp_path / "hard.parquet", records={"id": persons, "manager": persons})
     assert cut_of(reports).results.total() == 1
 
 
@@ -403,7 +405,7 @@ def of_nodes() -> dict[str, tuple[Any, Any]]:
 def test_a_column_of_the_edges_is_no_public_node_set(name: str) -> None:
     edges, nodes = of_nodes()[name]
     with pytest.raises(InvalidRequest, match="one source"):
-        prdp.open_graph(
+        prdp.graphs.open(
             edges, source="src", target="dst", nodes=nodes, policy=prdp.Policy.constant("1"), name="g"
         )
 
@@ -414,7 +416,7 @@ def test_the_file_of_the_edges_is_no_public_node_set(tmp_path: Path) -> None:
     nodes = duckdb.read_csv(str(file)).project("src")
     types = dict.fromkeys(("src", "dst"), "BIGINT")
     with pytest.raises(InvalidRequest, match=r"one source.*edges\.csv"):
-        prdp.open_graph(
+        prdp.graphs.open(
             file, source="src", target="dst", nodes=nodes, types=types, policy=prdp.Policy.constant("1")
         )
 
@@ -444,6 +446,6 @@ def test_a_second_declaration_of_a_table_is_refused_however_it_is_named(tmp_path
     }
     visits = pyarrow.table({"one": [1], "other": [1]})
     for sources in pairs.values():
-        records = [prdp.Records(source, "manager", prdp.Policy.constant("1")) for source in sources]
+        records = [prdp.graphs.Records(source, "manager", prdp.Policy.constant("1")) for source in sources]
         with pytest.raises(InvalidRequest, match=r"one source|one file"):
-            prdp.open_links(visits, records=dict(zip(("one", "other"), records, strict=True)))
+            prdp.graphs.open_links(visits, records=dict(zip(("one", "other"), records, strict=True)))

@@ -44,15 +44,15 @@ def join(**options: Any) -> prdp.Join:
     )
 
 
-def links(**options: Any) -> prdp.Links:
-    people = prdp.Records(PEOPLE, "id", POLICY)
+def links(**options: Any) -> prdp.graphs.Links:
+    people = prdp.graphs.Records(PEOPLE, "id", POLICY)
     records = {"patient": people, "doctor": people}
-    return prdp.open_links(VISITS, records=records, name="visits", **options)
+    return prdp.graphs.open_links(VISITS, records=records, name="visits", **options)
 
 
-def graph(**options: Any) -> prdp.Graph:
+def graph(**options: Any) -> prdp.graphs.Graph:
     nodes = range(ROWS)
-    return prdp.open_graph(
+    return prdp.graphs.open(
         VISITS, source="patient", target="doctor", nodes=nodes, policy=POLICY, name="visits", **options
     )
 
@@ -159,7 +159,7 @@ def test_a_table_that_is_open_does_not_become_a_synthetic_table(queryable: Any) 
 @pytest.mark.parametrize("queryable", DOORS)
 def test_a_synthetic_table_has_no_ledger_and_nobody_who_asks(queryable: Any, tmp_path: Path) -> None:
     file = tmp_path / "t.ledger"
-    for ledger in (file, str(file), prdp.MemoryLedger()):
+    for ledger in (file, str(file), prdp.ledger.MemoryLedger()):
         with pytest.raises(
             InvalidRequest, match=r"synthetic=True keeps no account, so that ledger=.* not for"
         ):
@@ -183,7 +183,7 @@ def test_whether_it_is_a_synthetic_table_is_true_or_false(queryable: Any, odd: o
 
 
 def ledgers(folder: Path) -> list[dict[str, Any]]:
-    return [{"ledger": prdp.MemoryLedger()}, {"ledger": folder / "t.ledger"}]
+    return [{"ledger": prdp.ledger.MemoryLedger()}, {"ledger": folder / "t.ledger"}]
 
 
 QUERIES: list[tuple[Any, Any, str]] = [
@@ -191,8 +191,8 @@ QUERIES: list[tuple[Any, Any, str]] = [
     (lambda **o: table(**o).filter("v > 5"), [prdp.count(), prdp.sum("v")], r"prdp\.open\("),
     (lambda **o: table(**o).group_by("job", keys=["chef"]), prdp.count(), r"prdp\.open\("),
     (lambda **o: join(**o).over("visits"), prdp.count(), r"prdp\.open_join\("),
-    (links, prdp.count(), r"prdp\.open_links\("),
-    (graph, prdp.paths(), r"prdp\.open_graph\("),
+    (links, prdp.count(), r"prdp\.graphs\.open_links\("),
+    (graph, prdp.graphs.paths(), r"prdp\.graphs\.open\("),
 ]
 
 
@@ -227,7 +227,7 @@ def test_only_synthetic_tables_are_planned_on(tmp_path: Path) -> None:
 def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
     asked: list[tuple[Any, Any]] = [
         (table(synthetic=True), prdp.count()),
-        (graph(synthetic=True), prdp.edges()),
+        (graph(synthetic=True), prdp.graphs.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
@@ -240,7 +240,7 @@ def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     asked: list[tuple[Any, Any]] = [
         (table(synthetic=True), prdp.count()),
-        (graph(synthetic=True), prdp.edges()),
+        (graph(synthetic=True), prdp.graphs.edges()),
     ]
     for opened, query in asked:
         with pytest.raises(InvalidRequest, match=r"seed=.* is no seed"):
@@ -271,7 +271,7 @@ def test_whole_numbers_of_either_sign_are_seeds() -> None:
         ({"method": True}, "True"),
         ({"like": "people"}, "share_for takes a query and an open table"),
         ({"query": "count"}, "share_for takes a query and an open table"),
-        ({"query": prdp.edges()}, "share_for takes a query and an open table"),
+        ({"query": prdp.graphs.edges()}, "share_for takes a query and an open table"),
     ],
 )
 def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says: str) -> None:
@@ -286,9 +286,9 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
         (table, [prdp.count(), "sum"], {}, "simulate takes an open table and a query object"),
         (table, [], {}, "simulate takes an open table and a query object"),
         (table, "", {}, "simulate takes an open table and a query object"),
-        (table, prdp.edges(), {}, "simulate takes an open table and a query object"),
+        (table, prdp.graphs.edges(), {}, "simulate takes an open table and a query object"),
         (table, prdp.count(), {"share": True}, "share=True is not a number"),
-        (graph, prdp.paths(2), {"method": Framework(split="1/2")}, "takes no split= here"),
+        (graph, prdp.graphs.paths(2), {"method": Framework(split="1/2")}, "takes no split= here"),
         (graph, prdp.count(), {}, "does not answer"),
     ],
 )

@@ -267,9 +267,9 @@ def test_a_table_s_source_that_is_gone_is_refused_before_any_charge(tmp_path: Pa
 
 
 def test_a_ledger_belongs_to_one_table() -> None:
-    ledger = prdp.MemoryLedger()
+    ledger = prdp.ledger.MemoryLedger()
     accounts(ledger=ledger)
-    with pytest.raises(prdp.LedgerError, match="opened before"):
+    with pytest.raises(prdp.errors.LedgerError, match="opened before"):
         accounts(ledger=ledger)
 
 
@@ -280,7 +280,7 @@ def test_a_ledger_belongs_to_one_table() -> None:
         {"round_to": "0.01"},
         {"types": {"balance": int}},
         {"ledger": 5},
-        {"ledger": prdp.MemoryLedger},
+        {"ledger": prdp.ledger.MemoryLedger},
         {"round_to": {"job": "1"}},
         {"round_to": {"balance": "1e-320"}},
     ],

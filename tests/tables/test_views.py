@@ -27,15 +27,15 @@ def join() -> prdp.Join:
     return opened.over("orders")
 
 
-def links() -> prdp.Links:
-    person = prdp.Records({"id": np.array([1, 2])}, key="id", policy="1")
+def links() -> prdp.graphs.Links:
+    person = prdp.graphs.Records({"id": np.array([1, 2])}, key="id", policy="1")
     sent = {"sender": np.array([1, 2]), "receiver": np.array([2, 1])}
-    return prdp.open_links(sent, records={"sender": person, "receiver": person})
+    return prdp.graphs.open_links(sent, records={"sender": person, "receiver": person})
 
 
-def graph() -> prdp.Graph:
+def graph() -> prdp.graphs.Graph:
     calls = {"a": np.array([0, 1]), "b": np.array([1, 2])}
-    return prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy="1")
+    return prdp.graphs.open(calls, source="a", target="b", nodes=range(5), policy="1")
 
 
 OPENED = [table, join, links, graph]

@@ -141,8 +141,8 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
 def by_links(key: str, column: str) -> str:
     """Return how the rows of a table that refers to itself are counted: each names its own record too."""
     return (
-        f"write staff = prdp.Records(table, {key!r}, policy) and "
-        f"prdp.open_links(table, records={{{key!r}: staff, {column!r}: staff}})."
+        f"write staff = prdp.graphs.Records(table, {key!r}, policy) and "
+        f"prdp.graphs.open_links(table, records={{{key!r}: staff, {column!r}: staff}})."
     )
 
 
@@ -154,8 +154,8 @@ def _one_way(reference: Reference, private: str, public: Collection[str]) -> str
         return "A row that belongs to records in two ways has no place in a join."
     return (
         "A row that belongs to records in two ways has no place in a join, but it can be counted: write "
-        "persons = prdp.Records(...) and "
-        f"prdp.open_links(rows, records={{{reference.column!r}: persons, ...}})."
+        "persons = prdp.graphs.Records(...) and "
+        f"prdp.graphs.open_links(rows, records={{{reference.column!r}: persons, ...}})."
     )
 
 

@@ -503,7 +503,7 @@ def triangles() -> Triangles:
     return Triangles()
 
 
-def open_graph(
+def open(  # noqa: A001  (prdp.graphs.open is what users call it)
     edges: object,
     *,
     source: str,
@@ -528,7 +528,7 @@ def open_graph(
     >>> import numpy
     >>> import prdp
     >>> calls, one = {"a": numpy.array([0, 1, 2]), "b": numpy.array([1, 2, 0])}, prdp.Policy.constant(1)
-    >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one)  # doctest: +ELLIPSIS
+    >>> prdp.graphs.open(calls, source="a", target="b", nodes=range(5), policy=one)  # doctest: +ELLIPSIS
     <prdp graph ... on 5 nodes: Policy('1', ...); a, b; all of every budget left>
 
     Args:
@@ -582,7 +582,7 @@ def open_graph(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph(Opened):
-    """A graph that answers with releases; what ``prdp.open_graph`` returns."""
+    """A graph that answers with releases; what ``prdp.graphs.open`` returns."""
 
     _reading: EdgeRead
     name: str
@@ -630,7 +630,7 @@ class Graph(Opened):
         >>> import numpy
         >>> import prdp
         >>> calls, one = {"a": numpy.array([0, 1]), "b": numpy.array([1, 2])}, prdp.Policy.constant(1)
-        >>> prdp.open_graph(calls, source="a", target="b", nodes=range(5), policy=one).paths(3, share="1/4")
+        >>> prdp.graphs.open(calls, source="a", target="b", nodes=range(5), policy=one).paths(3, share="1/4")
         Traceback (most recent call last):
         ...
         prdp.errors.InvalidRequest: paths(3): paths of 2 edges can be counted, others cannot yet.
@@ -696,7 +696,7 @@ class Graph(Opened):
         part = exact_share(share)
         if not isinstance(query, GraphQuery):
             raise InvalidRequest(
-                "a graph answers prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()."
+                "a graph answers edges(), paths(2), stars(3) and triangles() of prdp.graphs."
             )
         options = Options.of(method)
         row = known_method(query, options)

@@ -102,9 +102,9 @@ def open_links(
 
     >>> import numpy
     >>> import prdp
-    >>> person = prdp.Records({"id": numpy.array([1, 2])}, key="id", policy=prdp.Policy.constant(1))
+    >>> person = prdp.graphs.Records({"id": numpy.array([1, 2])}, key="id", policy=prdp.Policy.constant(1))
     >>> sent = {"sender": numpy.array([1, 2]), "receiver": numpy.array([2, 1])}
-    >>> prdp.open_links(sent, records={"sender": person, "receiver": person}, name="mail").columns
+    >>> prdp.graphs.open_links(sent, records={"sender": person, "receiver": person}, name="mail").columns
     ['sender', 'receiver']
 
     Args:
@@ -184,7 +184,9 @@ def _opened(table: Records) -> tuple[SqlEngine, KeyedRecords, Mapping[str, objec
 
 def _refuse_unless_records(records: Mapping[str, Records]) -> None:
     if not records or not all(isinstance(table, Records) for table in records.values()):
-        raise InvalidRequest("records= needs a prdp.Records(...) for each column that names private records.")
+        raise InvalidRequest(
+            "records= needs a prdp.graphs.Records(...) for each column that names private records."
+        )
     if len(records) > MAX_COLUMNS:
         raise InvalidRequest(f"records= has {len(records)} columns; at most {MAX_COLUMNS} can name records.")
 
@@ -306,7 +308,7 @@ class NamedRows(Asked):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links(Opened):
-    """Rows that name private records, counted with releases; what ``prdp.open_links`` returns."""
+    """Rows that name private records, counted with releases; what ``prdp.graphs.open_links`` returns."""
 
     _source: LinkSource
     name: str

@@ -261,7 +261,7 @@ def both(old: Node | None, new: Node) -> Node:
 
 
 class Declared(Protocol):
-    """A private table, as ``prdp.Records`` declares it."""
+    """A private table, as ``prdp.graphs.Records`` declares it."""
 
     @property
     def source(self) -> object:
@@ -329,8 +329,8 @@ def refuse_two_records(tables: Sequence[Declared]) -> None:
         shared = one.shared(other)
         if shared:
             raise InvalidRequest(
-                f"two prdp.Records have one source ({shared}), so that each of its records would count as "
-                "two. Write persons = prdp.Records(...) once, and "
+                f"two prdp.graphs.Records have one source ({shared}), so its records would count twice. "
+                "Write persons = prdp.graphs.Records(...) once, and "
                 "records={'sender': persons, 'receiver': persons}."
             )
 
@@ -346,7 +346,11 @@ def refuse_others_rows(rows: object, records: Mapping[str, Declared]) -> None:
         own = [other for name, other in records.items() if name.lower() == table.key.lower()]
         if as_it_is and own and own[0] is table:
             continue
-        first = "" if as_it_is else "Give the very same source as rows and in prdp.Records; .where filters. "
+        first = (
+            ""
+            if as_it_is
+            else "Give the very same source as rows and in prdp.graphs.Records; .where filters. "
+        )
         raise InvalidRequest(
             f"the rows and the records that {column!r} names have one source ({shared}), so that each row is "
             f"some record's own, and has to name that one by its key {table.key!r} as well. {first}"
@@ -377,7 +381,7 @@ def _instead(tree: Tree, one: str, other: str) -> str:
         return f"A table that refers to itself can be counted: {by_links(tree.key, reference.column)}"
     return (
         "Rows that name records in several columns can be counted: write "
-        "prdp.open_links(rows, records={'buyer': persons, 'seller': persons})."
+        "prdp.graphs.open_links(rows, records={'buyer': persons, 'seller': persons})."
     )
 
 
