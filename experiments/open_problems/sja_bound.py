@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path)
     asked = parser.parse_args(arguments)
     opened = graph(found(asked.data))
-    (pairs,) = raw_cells(opened, opened.plan(prdp.edges(), 1))
+    (pairs,) = raw_cells(opened, opened.plan(prdp.graphs.edges(), 1))
     true = two_paths(pairs)
     for share in (Fraction(1), Fraction(1, 10)):
         best, cut = oracle(pairs, share)

@@ -78,9 +78,9 @@ def test_a_count_on_a_stream_comes_close_to_the_truth() -> None:
 
 def test_the_oracle_bounds_the_mean_error_at_its_best_candidate_and_the_default_is_near() -> None:
     opened = graph(None)
-    (pairs,) = raw_cells(opened, opened.plan(prdp.edges(), 1))
+    (pairs,) = raw_cells(opened, opened.plan(prdp.graphs.edges(), 1))
     best, cut = oracle(pairs, Fraction(1))
     assert 0 <= cut < best
-    releases = simulate(opened, prdp.paths(2), share=1, runs=30, seed=1)
+    releases = simulate(opened, prdp.graphs.paths(2), share=1, runs=30, seed=1)
     errors = [abs(float(release.exact) - two_paths(pairs)) for release in releases]
     assert best / 2 < np.mean(errors) < 4 * best

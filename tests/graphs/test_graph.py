@@ -306,7 +306,7 @@ def test_who_listens_hears_while_a_program_is_solved(monkeypatch: pytest.MonkeyP
 def test_the_framework_takes_its_options_on_every_question_of_a_graph() -> None:
     rows = edges(*((u, w, 8.0) for u, w in combinations(range(6), 2)))
     printed = prdp.methods.Framework(split="1/2", beta="1/20")
-    for query in (prdp.edges(), prdp.paths(2), prdp.stars(3), prdp.triangles()):
+    for query in (prdp.graphs.edges(), prdp.graphs.paths(2), prdp.graphs.stars(3), prdp.graphs.triangles()):
         graph = opened(rows)
         plan = graph.plan(query, "1/2", printed)
         assert plan.queries[0].options == {"beta": "1/20", "split": "1/2"}
@@ -318,7 +318,7 @@ def test_the_framework_takes_its_options_on_every_question_of_a_graph() -> None:
 def test_the_framework_s_counts_come_close_to_the_truth_where_budgets_are_ample() -> None:
     rows = edges(*((u, w, 16.0) for u, w in combinations(range(40), 2)))
     graph = opened(rows, range(40), synthetic=True)
-    for query, truth in ((prdp.edges(), 780), (prdp.stars(3), 40 * 9139), (prdp.triangles(), 9880)):
+    for query, truth in ((prdp.graphs.edges(), 780), (prdp.graphs.stars(3), 40 * 9139), (prdp.graphs.triangles(), 9880)):
         releases = simulate(graph, query, share=1, method="framework", runs=40, seed=1)
         middle = sorted(float(release.exact) for release in releases)[20]
         assert abs(middle / truth - 1) < 0.1

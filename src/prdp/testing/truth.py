@@ -201,7 +201,7 @@ def refuse_unless_synthetic(source: Queried | Links | Graph, asked: str) -> None
     """Refuse real records: what is drawn of them again and again, for nothing, gives them away."""
     if source.synthetic:
         return
-    openers = {Table: "open", Join: "open_join", Links: "open_links", Graph: "open_graph"}
+    openers = {Table: "open", Join: "open_join", Links: "graphs.open_links", Graph: "graphs.open"}
     (opener,) = (opener for kind, opener in openers.items() if isinstance(source, kind))
     raise InvalidRequest(
         f"{asked} takes a table opened with synthetic=True: public or made-up records like yours. "
