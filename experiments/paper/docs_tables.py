@@ -197,13 +197,13 @@ def claim_table(results: Results) -> Iterator[str]:
 def local_table(results: Results) -> Iterator[str]:
     """Yield the errors of local counts, and the tails of the two that matter."""
     sets = ("Normal(50k)", "Bank", "SF", "CBP")
-    runs = results["table_4", sets[0], DEFAULT].runs
-    yield from _header(f"PrLDP count, relative error in %, {runs} runs", sets)
+    yield from _header("PrLDP count, relative error in % (runs)", sets)
     printed = local_figures()
     yield _line("**published**", (number(printed[data]) if data in printed else "–" for data in sets))
     for name in COUNTS:
         if not name.startswith("naive"):
-            yield _line(name, (results["table_4", data, name].with_error for data in sets))
+            here = [results["table_4", data, name] for data in sets]
+            yield _line(f"{name} ({here[0].runs})", (figures.with_error for figures in here))
     for name in (PRINTED, DEFAULT):
         yield _line(f"99th percentile, {name}", (number(results["table_4", data, name].p99) for data in sets))
 

@@ -12,7 +12,8 @@ Definition scaled (most : Z) (vs : list Z) (v : Z) : Z :=
   if (size vs <=? most)%Z then v else Z.quot (v * most) (size vs).
 Definition in_place (b : Q) (largest : Z) (g : nat) (u : privacy_unit) : Z :=
   scaled (Z.min (cap b (whole_of u)) largest) (parts_of u) (nth g (parts_of u) 0%Z).
-Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list privacy_unit) (j : nat) : law :=
+Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list privacy_unit)
+  (j : nat) : law :=
   let b := nth j (points t) 1 in
   Noisy (totals (map (in_place b largest) (seq 0 groups)) D)
     (repeat (Qred (b / quantum P / (share P * answering t))) groups).

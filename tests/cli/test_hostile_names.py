@@ -131,3 +131,25 @@ def test_no_text_of_a_table_for_notebooks_moves_a_terminal_s_cursor() -> None:
     assert shown.isprintable()
     assert shown.count("a\\x1b[2J") == 4
     assert "<b>" not in shown
+
+
+POLICY_FIELD = '[tables.t]\nsource = "t.parquet"\npolicy = {}\n'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        POLICY_FIELD.format('"\\u001b[2J\\u202e"'),  # its message quotes it on a line of its own
+        POLICY_FIELD.format('"1 +\\n\\u009b2J x"'),
+        POLICY_FIELD.format('"1"') + "round_to = " + "9" * 5000 + "\n",  # more digits than Python reads
+        '[tables."\\u001b[2J"]\nsource = "t.parquet"\npolicy = "\\u001b[2J"\n',
+    ],
+)
+@pytest.mark.parametrize("command", [("check",), ("ask", "SELECT COUNT(*) FROM t", "--share", "0.1")])
+def test_a_hostile_project_file_is_refused_in_plain_text(
+    folder: Path, written: str, command: tuple[str, ...]
+) -> None:
+    (folder / "prdp.toml").write_text(written, encoding="utf-8")
+    ran = piped(*command, folder=folder)
+    assert ran.returncode == 2
+    assert is_harmless(ran.stdout + ran.stderr)

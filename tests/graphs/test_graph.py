@@ -175,7 +175,7 @@ def test_budgets_may_span_ten_orders_of_magnitude() -> None:
 def test_the_same_question_again_is_free_and_too_much_is_refused() -> None:
     graph = opened(complete(5))
     first = graph.paths(2, share="1/2")
-    assert graph.paths(2, share="1/2") is first
+    assert graph.paths(2, share="1/2") == first
     assert graph.filter("eps > 1").paths(2, share="1/4") is not first
     with pytest.raises(BudgetExhausted):
         graph.triangles(share="1/2")
@@ -242,7 +242,7 @@ def test_simulated_answers_repeat_and_charge_nothing() -> None:
         ({"nodes": pyarrow.table({"a": [1, None]})}, "without a name"),
         ({"source": "c"}, "names the column 'c'"),
         ({"target": "a"}, "an edge has two ends"),
-        ({"policy": 100}, "not a policy"),
+        ({"policy": [100]}, "not a policy"),
         ({"name": 3}, "no name"),
         ({"nodes": 1005}, r"nodes= is 1005, not a set of nodes. Write nodes=range\(1000\)"),
         ({"nodes": None}, "nodes= is None"),
@@ -318,7 +318,11 @@ def test_the_framework_takes_its_options_on_every_question_of_a_graph() -> None:
 def test_the_framework_s_counts_come_close_to_the_truth_where_budgets_are_ample() -> None:
     rows = edges(*((u, w, 16.0) for u, w in combinations(range(40), 2)))
     graph = opened(rows, range(40), synthetic=True)
-    for query, truth in ((prdp.graphs.edges(), 780), (prdp.graphs.stars(3), 40 * 9139), (prdp.graphs.triangles(), 9880)):
+    for query, truth in (
+        (prdp.graphs.edges(), 780),
+        (prdp.graphs.stars(3), 40 * 9139),
+        (prdp.graphs.triangles(), 9880),
+    ):
         releases = simulate(graph, query, share=1, method="framework", runs=40, seed=1)
         middle = sorted(float(release.exact) for release in releases)[20]
         assert abs(middle / truth - 1) < 0.1

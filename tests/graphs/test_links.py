@@ -238,7 +238,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
             "VARCHAR",
         ),
         (
-            {"records": {"patient": prdp.graphs.Records(pyarrow.table({"id": [1]}), "id", 1)}},
+            {"records": {"patient": prdp.graphs.Records(pyarrow.table({"id": [1]}), "id", [1])}},  # type: ignore[arg-type]
             "not a policy",
         ),
         (

@@ -47,6 +47,25 @@ def test_groups_that_follow_have_the_totals_and_the_words_that_each_has_alone() 
     assert len({one.steps for one in together}) == 5
 
 
+def test_a_group_that_follows_draws_from_the_same_bytes_what_it_draws_alone() -> None:
+    """The noise of groups is drawn beside ``Following.law``, and must be the law's."""
+    plan = TABLE.group_by("g", keys=range(5)).plan(prdp.mean("v"), share=1)
+    follower = plan.queries[0].steps[1].mechanism
+    assert isinstance(follower, Following)
+    cells = raw_cells(TABLE, plan)[0].valued().counted()
+    drawn = set()
+    for seed in range(20):
+        stated = leader(10 ** (3 + seed % 5))
+        column = AnswerColumn(np.zeros(1, np.int64), np.zeros(1, np.intp), (stated,))
+        (together,) = follower.grouped_after(
+            [column], SummaryGroups.of([cells]), Fraction(1, 3), Seeded(seed)
+        )
+        (alone,) = follower.after([stated], cells, Fraction(1, 3), Seeded(seed))
+        assert together[0] == alone
+        drawn.add(alone.steps)
+    assert len(drawn) > 10  # noise was drawn
+
+
 def test_a_higher_point_of_the_sum_lets_more_records_count_in_full() -> None:
     plan = TABLE.plan(prdp.mean("v"), share=1)
     follower = plan.queries[0].steps[1].mechanism

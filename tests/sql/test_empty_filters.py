@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import prdp
+from prdp.sql.estimates import ComputedAnswer
 from prdp.testing import simulate
 
 EMPTY = [
@@ -126,6 +128,28 @@ def test_whoever_prints_an_average_of_nothing_is_warned_that_there_may_be_nothin
     assert NOTHING not in str(everybody)
 
 
+@pytest.mark.parametrize(
+    ("item", "least", "most"),
+    [
+        ("SQRT(COUNT(*) - 3999)", 3999, math.inf),
+        ("SQRT(4001 - COUNT(*))", 0, 4001),
+        ("LN(COUNT(*) - 3998) * 0 + COUNT(*)", 3998, math.inf),
+        ("SQRT(COUNT(*) - 1000)", 1000, math.inf),
+        ("COUNT(*) - 4000", 0, math.inf),
+    ],
+)
+def test_an_expression_that_may_have_no_value_says_so(
+    chefs: prdp.Table, item: str, least: float, most: float
+) -> None:
+    texts = [f"SELECT {item} + {place} AS x FROM people" for place in range(20)]
+    every = [chefs.sql(text, share="1/100")["x"][0] for text in texts]
+    shown = [one for one in every if isinstance(one, ComputedAnswer)]  # others are NULL, as in SQL
+    assert shown
+    for one in shown:
+        ((low, high),) = (part.interval() for part in one.parts.values())
+        assert (NOTHING in one.excludes) == (low < least or high > most)
+
+
 def test_of_several_rows_it_is_stated_of_some(chefs: prdp.Table) -> None:
     text = "SELECT job, AVG(age) AS x FROM people GROUP BY job"
     answers = chefs.sql(text, share="1/2", keys={"job": ["chef", "cook"]})
@@ -142,6 +166,7 @@ def test_a_table_of_groups_says_it_too_and_which_column_it_is(chefs: prdp.Table,
     )
     name = both.asked[1]
     assert f"of some rows, {NOTHING}, and then no such answer: the noise does not tell ({name})" in str(both)
-    assert NOTHING in both["cook"][1].excludes
-    assert NOTHING not in both["chef"][1].excludes
+    (_, chef), (_, cook) = both.releases
+    assert NOTHING in cook.excludes
+    assert NOTHING not in chef.excludes
     assert NOTHING not in str(there)

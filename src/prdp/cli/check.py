@@ -23,6 +23,7 @@ from prdp.ledger import shown_place
 from prdp.plan.labels import leaves_out, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
+from prdp.safety.plain_text import printable
 from prdp.schema import Kind
 from prdp.testing.truth import LEFT_OUT, sample_counts
 
@@ -68,7 +69,7 @@ def _report(opened: Project, name: str, like: str | None) -> bool:
     def note(what: str, text: str, mark: str = OK) -> None:
         nonlocal fine
         fine = fine and mark != WRONG
-        lines.add_row(mark, what, plain(text) if "\n" not in text else text)
+        lines.add_row(mark, what, printable(text, "\n"))
 
     try:
         facts = opened.facts(name)

@@ -339,7 +339,7 @@ def _table(form: dict[str, Any]) -> ReleaseTable:
 def _table_of_columns(form: dict[str, Any]) -> ReleaseTable:
     """Read a table that was written by columns."""
     form.setdefault("notes", [])  # tables had none at first
-    known = {field.name for field in fields(ReleaseTable)} - {"releases"} | {"about", "columns"}
+    known = {one.name for one in fields(ReleaseTable)} - {"releases", "recorded_at"} | {"about", "columns"}
     if form.keys() != known or not form["columns"]:
         raise ValueError("the text is no release")
     keys = tuple(tuple(_key(value) for value in key) for key in form["keys"])

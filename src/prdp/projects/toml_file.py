@@ -133,7 +133,7 @@ def read(path: Path, *, own: bool = False) -> ProjectText:
         raise InvalidRequest(f"{path.name} is longer than {_LONGEST:,} characters: put keys into files.")
     try:
         content = tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # integers of thousands of digits among them
         raise InvalidRequest(f"{path.name} is no TOML: {error}.") from None
     return ProjectText(path, text, content)
 

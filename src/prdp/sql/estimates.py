@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
@@ -15,6 +16,9 @@ from prdp.release.derived import NumberLike
 from prdp.release.interval import ENDLESS, Ends
 from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release, chance_of, tail_factor_of
+
+_MAX_CORNERS = 6  # parts, of which 64 combinations of ends are tried
+_FAR_AWAY = 1e100  # stands for an end that is not there
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,8 +162,26 @@ class ComputedAnswer(NumberLike):
 
     @property
     def perhaps_of_nothing(self) -> bool:
-        """Whether a part may be of no values at all."""
-        return any(part.perhaps_of_nothing for part in self.parts.values())
+        """Whether a part may be of no values at all, or the truth where the expression has no value."""
+        return any(part.perhaps_of_nothing for part in self.parts.values()) or self._perhaps_unknown
+
+    @property
+    def _perhaps_unknown(self) -> bool:
+        """Whether the expression is unknown where some parts are at an end of their intervals.
+
+        A root of what may be below zero is 0 or more by interval arithmetic, and may not be there at all.
+        """
+        if isinstance(self.node, Column) or len(self.parts) > _MAX_CORNERS:
+            return False
+        ranges = (
+            _outward(part.shown_between(self._chance(name, formatting.LEVEL)))
+            for name, part in self.parts.items()
+        )
+        ends = [(max(one.low, -_FAR_AWAY), min(one.high, _FAR_AWAY)) for one in ranges]
+        return any(
+            evaluate(self.node, {**self.known, **dict(zip(self.parts, corner, strict=True))}) is None
+            for corner in product(*ends)
+        )
 
     @property
     def excluded_text(self) -> str:
