@@ -226,7 +226,7 @@ Proof.
     repeat apply Qmult_le_0_compat; lra.
 Qed.
 
-(** [started]: a choice near a known point, and at the point that is drawn the clipped total and what lies beyond it. *)
+(** [warm_clip]: a choice near a known point, and at the point that is drawn the clipped total and what lies beyond it. *)
 Definition kept_low (b : Q) (r : row) : Z := Z.min (low r) (cap b r).
 Definition room (b : Q) (times : Z) (r : row) : Z := Qfloor (inject_Z (quanta r * times) * b).
 Definition excess (b : Q) (times : Z) (r : row) : Z :=
@@ -245,14 +245,14 @@ Definition beyond_scales (sa q b : Q) (l : Z) (octaves : list Z) : list Q :=
 Definition sides_of (signed : bool) : list (row -> bool) :=
   if signed then [fun r => (sign r =? -1)%Z; fun r => (sign r =? 1)%Z] else [fun _ => true].
 Definition outside (b : Q) (side : row -> bool) (r : row) : bool := side r && negb (high r <=? cap b r)%Z.
-Definition started_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool)
+Definition warm_clip_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool)
   (D : list row) : law :=
   Noisy (totals (clipped b :: flat_map (fun side => beyond_of b l octaves (outside b side)) (sides_of signed)) D)
     (Qred (b / q / (s * answering)) :: flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed)).
-Definition started_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Z)
+Definition warm_clip_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Z)
   (signed : bool) (D : list row) : law :=
   Then (Flip (weighed (s * choosing * q) (map mass_above points) climbs D)) Here (length points)
-    (fun j => started_answer s q answering beyond (nth j points 1) l octaves signed D).
+    (fun j => warm_clip_answer s q answering beyond (nth j points 1) l octaves signed D).
 
 Section Started.
 Variables (s q beyond b : Q) (l : Z) (r : row).
@@ -345,19 +345,19 @@ Proof.
   - repeat constructor. rewrite Qred_correct. apply Qlt_shift_div_l; [repeat apply Qmult_lt_0_compat; assumption | lra].
 Qed.
 
-(** The theorem of started.md: the known point moves public costs only, so the choice costs its part; at the point that
+(** The theorem of warm_clip.md: the known point moves public costs only, so the choice costs its part; at the point that
     is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more than
     that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
     Of a record's value its cell's upper end must be right, and its sign. *)
-Theorem started_private reads s q choosing answering beyond points climbs l octaves signed r D D' :
+Theorem warm_clip_private reads s q choosing answering beyond points climbs l octaves signed r D D' :
   0 < s -> 0 < q -> 0 <= choosing -> 0 < answering -> 0 < beyond -> choosing + answering + beyond <= 1 ->
   Forall (fun b => 0 < b) points -> points <> [] -> (0 < l)%Z -> Forall (fun t => 0 < t)%Z octaves ->
   ok r -> (0 <= sign r * value r)%Z -> adds r D D' ->
   within (Q2R (s * (inject_Z (quanta r) * q)))
-    (denote reads (started_law s q choosing answering beyond points climbs l octaves signed D))
-    (denote reads (started_law s q choosing answering beyond points climbs l octaves signed D')).
+    (denote reads (warm_clip_law s q choosing answering beyond points climbs l octaves signed D))
+    (denote reads (warm_clip_law s q choosing answering beyond points climbs l octaves signed D')).
 Proof.
-  intros S Q C A B One P NE L T O V N. unfold started_law. pose proof O as (K & _).
+  intros S Q C A B One P NE L T O V N. unfold warm_clip_law. pose proof O as (K & _).
   assert (0 <= inject_Z (quanta r)) as KQ by now rewrite <- (Zle_Qle 0).
   assert (0 <= s * (inject_Z (quanta r) * q)) as SE by (repeat apply Qmult_le_0_compat; lra).
   apply within_le with (Q2R (s * choosing * q * inject_Z (quanta r))
@@ -371,7 +371,7 @@ Proof.
     + repeat apply Qmult_le_0_compat; lra.
     + apply Forall_map, Forall_forall. intros b _. unfold mass_above. destruct (_ <=? _)%Z; lia.
   - intros j J. rewrite Forall_forall in P. pose proof (P _ (nth_In points 1 J)) as BP.
-    set (b := nth j points 1) in *. clearbody b. unfold started_answer.
+    set (b := nth j points 1) in *. clearbody b. unfold warm_clip_answer.
     assert (0 < s * answering) as SA by (apply Qmult_lt_0_compat; assumption).
     assert (0 < s * beyond) as SB by (apply Qmult_lt_0_compat; assumption).
     assert (0 < b / q / (s * answering)) as BQ

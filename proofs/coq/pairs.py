@@ -41,7 +41,7 @@ MAX_PAIRS = 120
 _OCTAVE, _CROWD = 8, 64
 """Levels an octave; and how many records alike are many."""
 
-_EVERY_EDGE = ("additive.TestAnyShape", "additive.TestOwners", "tiers.TestCount", "started.TestSum")
+_EVERY_EDGE = ("additive.TestAnyShape", "additive.TestUnits", "tiers.TestCount", "warm_clip.TestSum")
 """Tests in which 2 % too little noise shows only with records on the edges of all levels, not of octaves."""
 
 UNIT = Fraction(1)

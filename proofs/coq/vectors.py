@@ -21,7 +21,7 @@ import prdp.mechanisms._threshold as point_module
 import prdp.mechanisms.clip as clip_module
 from prdp.cells.summary import Cell, CellColumns, CellKey, Ratios, Summary
 from prdp.cells.units import Caps, UnitGroups
-from prdp.mechanisms import started
+from prdp.mechanisms import warm_clip
 from prdp.mechanisms._axis import steps_between
 from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordCandidates, Tuning
 from prdp.mechanisms.additive import Additive
@@ -214,7 +214,7 @@ def from_a_known_point(random: Random, names: Names) -> str:
     table, signed = made_up(random), random.choice((False, True))
     at = Fraction(random.randrange(1, 400), random.randrange(1, 9))
     mechanism = WarmClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
-    points = Points.spanning(table.empty, started._STRIDE)
+    points = Points.spanning(table.empty, warm_clip._STRIDE)
     parts = rationals((mechanism.choice, mechanism.answer, mechanism.beyond))[1:-1].replace(";", "")
     facts = (
         f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
@@ -224,7 +224,7 @@ def from_a_known_point(random: Random, names: Names) -> str:
         str(signed).lower(),
     )
     law = names.law(mechanism.law(table.cells, table.share))
-    return f"agrees_started {' '.join(facts)} {table.rows} {law}"
+    return f"agrees_warm_clip {' '.join(facts)} {table.rows} {law}"
 
 
 def of_units_in_groups(random: Random, names: Names) -> str:
