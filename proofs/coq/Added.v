@@ -226,7 +226,8 @@ Proof.
     repeat apply Qmult_le_0_compat; lra.
 Qed.
 
-(** [warm_clip]: a choice near a known point, and at the point that is drawn the clipped total and what lies beyond it. *)
+(** [warm_clip]: a choice near a known point, and at the point that is drawn the clipped total and what lies
+    beyond it. *)
 Definition kept_low (b : Q) (r : row) : Z := Z.min (low r) (cap b r).
 Definition room (b : Q) (times : Z) (r : row) : Z := Qfloor (inject_Z (quanta r * times) * b).
 Definition excess (b : Q) (times : Z) (r : row) : Z :=
@@ -345,8 +346,8 @@ Proof.
   - repeat constructor. rewrite Qred_correct. apply Qlt_shift_div_l; [repeat apply Qmult_lt_0_compat; assumption | lra].
 Qed.
 
-(** The theorem of warm_clip.md: the known point moves public costs only, so the choice costs its part; at the point that
-    is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more than
+(** The theorem of warm_clip.md: the known point moves public costs only, so the choice costs its part; at the point
+    that is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more than
     that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
     Of a record's value its cell's upper end must be right, and its sign. *)
 Theorem warm_clip_private reads s q choosing answering beyond points climbs l octaves signed r D D' :

@@ -228,7 +228,7 @@ class PolicyError(InvalidRequest):
 
 
 _FINEST = 10**12
-"""What a share may be divided into: ``exact.MOST_DENOMINATOR``."""
+"""What a share may be divided into: ``exact.MAX_DENOMINATOR``."""
 
 
 def shown_part(part: Fraction) -> str:

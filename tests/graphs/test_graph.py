@@ -213,7 +213,7 @@ def test_a_release_of_the_framework_states_the_most_that_its_noise_can_be() -> N
 def test_beyond_the_public_limit_a_fixed_truncation_answers_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graph_module, "MOST_PACKED", 20)
+    monkeypatch.setattr(graph_module, "MAX_PACKED", 20)
     few, many = (opened(complete(10), nodes=range(nodes)).triangles(share="1") for nodes in (20, 21))
     assert "linear program with one constraint" in dict(few.choices)["cut how"]
     assert "public weights" in dict(many.choices)["cut how"]

@@ -155,8 +155,8 @@ def test_what_nobody_writes_is_no_region(text: str) -> None:
 
 
 def test_many_conditions_are_widened_and_never_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(region_module, "MOST_BOXES", 2)
-    monkeypatch.setattr(region_module, "MOST_SPANS", 3)
+    monkeypatch.setattr(region_module, "MAX_BOXES", 2)
+    monkeypatch.setattr(region_module, "MAX_SPANS", 3)
     test_a_region_holds_every_record_that_the_filter_lets_through()
 
 

@@ -86,7 +86,7 @@ def test_past_what_may_be_compared_it_is_never_below_either(monkeypatch: pytest.
         names = "abc"[: 1 + case % 3]
         charges = some_charges(random, names, 5, 12)
         region = some_charges(random, names, 5, 1)[0][0]
-        monkeypatch.setattr(depth_module, "MOST_COMPARED", random.choice([0, 30, 100]))
+        monkeypatch.setattr(depth_module, "MAX_COMPARED", random.choice([0, 30, 100]))
         found = spent_in(region, charges)
         most = sum((share for other, share in charges if not other.is_beside(region)), Fraction(0))
         assert deepest(region, charges, 5, names) <= found <= most

@@ -20,7 +20,7 @@ COLUMNS = {"age": np.array([31, 58]), "job": np.array(["a", "b"])}
 
 @pytest.fixture
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arguments, "_SAID", [])
+    monkeypatch.setattr(arguments, "_WARNED", [])
 
 
 @pytest.mark.usefixtures("nothing_said")

@@ -309,7 +309,7 @@ def test_odd_words_about_accounts_are_refused(options: dict[str, Any], says: str
 def test_an_account_in_memory_that_is_begun_again_is_warned_of_each_time(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arguments, "_SAID", ["another"])
+    monkeypatch.setattr(arguments, "_WARNED", ["another"])
     source, reported = SOURCES[kind](tmp_path), []
     with warnings.catch_warnings(record=True) as stated:
         warnings.simplefilter("default")  # which shows the same words at the same line once

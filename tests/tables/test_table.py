@@ -308,7 +308,7 @@ def test_a_maximum_and_a_minimum_come_close_to_the_truth() -> None:
     table = accounts()
     smallest = table.min("BALANCE", share="1/2")
     assert 0 <= smallest.value < 200
-    assert table.min("balance", share="1/2") is smallest
+    assert table.min("balance", share="1/2") == smallest
 
 
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD.keys())
