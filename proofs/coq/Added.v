@@ -347,8 +347,8 @@ Proof.
 Qed.
 
 (** The theorem of warm_clip.md: the known point moves public costs only, so the choice costs its part; at the point
-    that is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more than
-    that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
+    that is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more
+    than that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
     Of a record's value its cell's upper end must be right, and its sign. *)
 Theorem warm_clip_private reads s q choosing answering beyond points climbs l octaves signed r D D' :
   0 < s -> 0 < q -> 0 <= choosing -> 0 < answering -> 0 < beyond -> choosing + answering + beyond <= 1 ->
