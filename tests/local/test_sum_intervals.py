@@ -203,10 +203,3 @@ def test_octaves_in_which_nobody_is_are_heard_in_beta_of_the_runs_at_most(method
     nobody = {"v": [0] * 300}  # no budget either
     found = [not one.unheard for one in simulate(study, nobody, runs=300, seed=3)]
     assert 0 < np.mean(found) < 0.2 + 4 * math.sqrt(0.2 * 0.8 / 300)
-
-
-def test_chances_are_graded_by_what_a_mistake_costs_and_add_up_to_beta() -> None:
-    chances = graded((True,) * 8, 0.1, 1 / 4)
-    assert sum(chances) == pytest.approx(0.1)
-    assert chances[0] / chances[4] == pytest.approx(2)
-    assert graded((False, True), 0.1, 1 / 4) == (0.0, 0.1)

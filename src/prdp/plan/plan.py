@@ -178,8 +178,8 @@ def _warm_rank(
     return WarmRank.tuned(rank, places, at, ", ".join(sources), close=close)
 
 
-def _charge(known_point: Mapping[str, Any]) -> str:
-    return f"charge {known_point['charge']} ({known_point['question']})"
+def _charge(listed_reads: Mapping[str, Any]) -> str:
+    return f"charge {listed_reads['charge']} ({listed_reads['question']})"
 
 
 def _rounding(query: QueryPlan) -> Fraction:

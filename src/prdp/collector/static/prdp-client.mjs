@@ -1058,7 +1058,8 @@ export class Campaign {
     campaign.round = Number(read.whole("round"));
     campaign.share = read.fraction("share");
     const whole = campaign.share.compare(ZERO) > 0 && campaign.share.compare(ONE) <= 0;
-    if (!whole || campaign.share.below > 10n ** 12n || campaign.round < 1) refuse("a share is more than 0 and at most 1.");
+    if (!whole || campaign.share.below > 10n ** 12n) refuse("a share is more than 0 and at most 1.");
+    if (campaign.round < 1) refuse("a campaign's round is 1, 2, ...");
     campaign.policy = new Policy(read.take("policy"));
     campaign.terms = new Terms(campaign.policy.levels, campaign.share);
     campaign.protocol = readProtocol(read.take("protocol"), campaign.policy.levels);

@@ -80,7 +80,8 @@ _TOTAL = {
         "startswith",
     ),
     *("endswith", "year", "month", "day", "dayofmonth", "hour", "minute", "second", "quarter", "dayofweek"),
-    *("sqrt", "ln", "log", "log10", "log2", "exp", "round", "upper", "hex", "md5"),
+    *("sqrt", "ln", "log", "log10", "log2", "exp", "round", "hex", "md5", "collate"),
+    *("static_invoke", "charvarcharcodegenutils.readsidepadding"),  # of CHAR columns of tables
 }
 """Functions that fail for no value, with ANSI on or off; and all that begin with ``try_``."""
 

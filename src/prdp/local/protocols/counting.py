@@ -19,15 +19,8 @@ Noise = Literal["bits", "laplace"]
 Threshold = Literal["exact", "paper"]
 
 _MAX_EXPONENT = 700.0
-_FAR_ABOVE = 18.0
-"""So many deviations: 6 up to the bar at the least chance, and twice 6 for this noise and another draw's."""
-
-_GRADE = 1 / 4
-"""By so much of an octave an empty domain's chance to pass falls where budgets halve and its noise doubles.
-
-Even chances let the 99th percentile of a count's error be 34 % on Bank and this 6.5 %; steeper ones cost more
-where the first domain is light (experiments/local_tail.md).
-"""
+_FAR_ABOVE = 17.0
+"""So many deviations: 5 up to the bar at the smallest β, and twice 6 for this draw's noise and another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,16 +189,13 @@ class DomainCount:
         """Return which domains have more than noise explains.
 
         A domain that would not pass even with all n clients in it has nothing to say, and need not share in
-        β. The others share in it by how bad it would be: an empty domain that passes adds its noise, which
-        is twice as wide in each domain of smaller budgets.
+        β.
         """
-        from prdp.local.protocols.summing import graded  # noqa: PLC0415
-
         n, domains = tally.clients, range(1, terms.levels.domains + 1)
-        chances = graded(audible[::-1], beta, _GRADE)[::-1]
+        chance = beta / max(1, sum(audible))
         return [
-            chance > 0 and total >= self._quantile(terms, domain, n, chance)
-            for domain, total, chance in zip(domains, tally.totals, chances, strict=True)
+            heard and total >= self._quantile(terms, domain, n, chance)
+            for domain, total, heard in zip(domains, tally.totals, audible, strict=True)
         ]
 
     def _quantile(self, terms: Terms, domain: int, n: int, chance: float) -> int:

@@ -20,13 +20,12 @@ from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 _FINEST = 1e-9
 
 
-def graded(audible: Sequence[bool], beta: float, octaves: float = 1 / 2) -> tuple[float, ...]:
+def graded(audible: Sequence[bool], beta: float) -> tuple[float, ...]:
     """Return the chance with which each octave may be taken for a heavy one while it is empty.
 
-    They add up to β over the octaves that all clients together could fill. Each is smaller than that below it
-    by a part of an octave, by default 2^-1/2: an octave that is heard in error doubles the noise for every
-    step that it is too high. 0 where nothing can be heard; else 1e-9 at least, below which thresholds are not
-    computed.
+    They add up to β over the octaves that all clients together could fill. Each is 2^-1/2 of that below it:
+    an octave that is heard in error doubles the noise for every step that it is too high. 0 where nothing can
+    be heard; else 1e-9 at least, below which thresholds are not computed.
 
     >>> [round(chance, 4) for chance in graded((True, False, True, True), 0.1)]
     [0.0453, 0.0, 0.032, 0.0227]
@@ -34,7 +33,7 @@ def graded(audible: Sequence[bool], beta: float, octaves: float = 1 / 2) -> tupl
     weights: list[float] = []
     below = 0
     for hears in audible:
-        weights.append(2 ** (-below * octaves) if hears else 0.0)
+        weights.append(2 ** (-below / 2) if hears else 0.0)
         below += hears
     whole = sum(weights)
     return tuple(max(_FINEST, beta * weight / whole) if weight else 0.0 for weight in weights)
