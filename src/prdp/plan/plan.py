@@ -178,8 +178,8 @@ def _warm_rank(
     return WarmRank.tuned(rank, places, at, ", ".join(sources), close=close)
 
 
-def _charge(listed_reads: Mapping[str, Any]) -> str:
-    return f"charge {listed_reads['charge']} ({listed_reads['question']})"
+def _charge(known_point: Mapping[str, Any]) -> str:
+    return f"charge {known_point['charge']} ({known_point['question']})"
 
 
 def _rounding(query: QueryPlan) -> Fraction:
@@ -245,7 +245,7 @@ _PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 
 """The queries that tell points, and how many of their parts do; 0 where the answer itself does."""
 
 
-def _recorded_points(
+def _option_value(
     asked: Sequence[Mapping[str, Any]], release: object
 ) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
     """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""
