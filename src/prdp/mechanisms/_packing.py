@@ -148,7 +148,7 @@ class Packing:
         return amounts, left
 
     def _solved(self, method: str, tolerance: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return the number of results of each kind in a solver's solution and the records' prices; None if it fails.
+        """Return the number of results of each kind and the records' prices by a solver; None if it fails.
 
         Kinds and records that are alike are solved for as one.
         """

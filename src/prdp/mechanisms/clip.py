@@ -417,7 +417,7 @@ _VALUE_BITS = 40
 
 
 def finer_bits(summary: Summary, finest: int) -> int:
-    """Return the bits by which the sum's lattice is finer than the values, so that small ones are not lost."""
+    """Return the bits by which the sum's lattice is finer than the values, to keep small ones."""
     return max(0, min(finest, _VALUE_BITS - summary.largest.bit_length()))
 
 

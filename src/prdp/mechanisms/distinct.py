@@ -129,7 +129,7 @@ class DistinctKeys:
         return answers
 
     def clipping(self, summary: KeySummary, share: Fraction, which: int, place: int) -> Clipping:
-        """Return the known facts about keys that count in part; of the summary it uses the public facts alone.
+        """Return the known facts about keys that count in part; of the summary it uses public facts alone.
 
         A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is how many times less
         than what

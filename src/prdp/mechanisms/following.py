@@ -91,7 +91,7 @@ class PairedPoints:
         return max(1 / (known * self.quantum), *others, Fraction(0))
 
     def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
-        """Return the same of squared distances from a center, in rounding steps, for each of some rising points."""
+        """Return the same of squared distances from a center, in rounding steps, for rising points."""
         done, known = 0, 1 / (self.kinds[0].most * self.quantum)
         found = []
         for point in points:
@@ -104,7 +104,7 @@ class PairedPoints:
         return found
 
     def _whole(self, point: Fraction) -> tuple[int, int]:
-        """Return the number of kinds, from the smallest values on, that surely count in full, and that may."""
+        """Return the number of kinds, from the smallest values on, that surely or possibly count in full."""
         worth = point * self.quantum
         sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
         return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))

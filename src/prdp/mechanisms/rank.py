@@ -306,7 +306,7 @@ class Rank:
         return summary.valued().counted().refined(self.bits)
 
     def candidates(self, weighed: Summary, share: Fraction) -> SparingCandidates:
-        """Return the mass that each clipping point of the weights would clip, beyond the part without penalty."""
+        """Return the mass that each clipping point of the weights would clip, without the part spared."""
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
         return SparingCandidates(RecordCandidates(weighed), int(spared))
 

@@ -162,7 +162,7 @@ def _beta(budget: Fraction) -> Fraction:
 
 
 def precision(beta: Fraction) -> int:
-    """Return the number of bits that resolve exp(-βk) for the k that matter: there it is at least exp(-1 - β)."""
+    """Return the number of bits that resolve exp(-βk) for the k that matter: at least exp(-1 - β)."""
     return _SPARE_BITS + int(1 / beta).bit_length() + 2 * int(beta + 1)
 
 

@@ -31,12 +31,12 @@ class Server(Protocol):
     """Runs statements, one at a time."""
 
     def run(self, sql: str, settings: Mapping[str, str]) -> pyarrow.Table:
-        """Return what a statement gives; texts are bytes."""
+        """Return the result of a statement; texts are bytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """Where a server is, and who asks.
+    """A server's address and user.
 
     Attributes:
         shown: Host, port and database, without user, password and options.
@@ -102,7 +102,7 @@ class Connected:
         return _arrow(raw)
 
     def _percent(self, name: str) -> float:
-        """Return how many percent of the rows a statement has read; a client with a session cannot ask."""
+        """Return the percentage of rows that a statement has read; a client with a session cannot ask."""
         with suppress(Exception):
             found = self._client.raw_query(
                 "SELECT 100 * read_rows / total_rows_approx FROM system.processes "
@@ -164,7 +164,7 @@ def connected(address: Address) -> Any:
 
 
 def _trouble(words: str) -> str:
-    """Return what is wrong in words of our own."""
+    """Describe an error in words of our own."""
     for sign, meaning in (
         ("AUTHENTICATION_FAILED", "it does not know this user, or the password is another one"),
         ("UNKNOWN_DATABASE", "it has no such database, or this user may not see it"),
@@ -186,7 +186,7 @@ def _arrow(raw: bytes) -> pyarrow.Table:
 
 
 def fails(run: Callable[[], Any]) -> str:
-    """Return what goes wrong in words of our own; nothing where nothing does."""
+    """Describe an error in words of our own; empty if there is none."""
     try:
         run()
     except Exception as error:  # its words may repeat what was given

@@ -42,10 +42,10 @@ _WHOLE = {"BIGINT", "INT", "SMALLINT", "TINYINT", "BOOLEAN"}
 _WIDER = {"INT128": WIDE, **dict.fromkeys(("UTINYINT", "USMALLINT", "UINT", "UBIGINT"), "DECIMAL(20, 0)")}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"}
 _ANY_TEXT = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
-"""How statements ask whether a text is UTF-8, which every text of MariaDB is."""
+"""Pattern by which statements test whether a text is UTF-8, which every text of MariaDB is."""
 
 _ANY_CHARACTER = "(?s)"
-"""How the patterns begin that are made of LIKE."""
+"""Prefix of the patterns that are made of LIKE."""
 
 
 def raw(text: str) -> exp.Expression:
@@ -372,7 +372,7 @@ VALUES: dict[str, Rule] = {
     "epoch_us": epoch_us,
     "strlen": rule_from("LENGTH(a)"),
 }
-"""How texts, moments, casts and lists are said."""
+"""Translation rules of texts, moments, casts and lists."""
 
 
 def _literal(node: exp.Expression) -> exp.Expression:

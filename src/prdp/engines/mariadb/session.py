@@ -33,7 +33,7 @@ _OLDEST = (10, 6)
 _VERSION = re.compile(r"(\d+)\.(\d+)\..*MariaDB", re.IGNORECASE)
 _LONGEST_KEY = 262_144
 """So many bytes of a text are compared where rows are sorted: all of a VARCHAR or TEXT, in any encoding. By
-default they are 1024, and an owner whose name is longer would be taken for two."""
+default they are 1024, and a unit whose name is longer would be taken for two."""
 
 _SORTED_AT_ONCE = 64 << 20
 """Room for 15 rows with that many bytes in each of some columns, without which MariaDB sorts nothing."""
@@ -63,7 +63,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class MariaResult:
-    """What a statement gave.
+    """Result of a statement.
 
     Attributes:
         names: Its columns.
@@ -105,7 +105,7 @@ class MariaResult:
 
 
 def _handed_out(column: ColumnType | None, arrow: Any) -> tuple[Callable[[Any], Any], Any]:
-    """Return what is made of a column's values, and Arrow's type of them: by the declared type alone."""
+    """Return the conversion of a column's values, and their Arrow type: by the declared type alone."""
     native = "BIGINT" if column is None else column.native  # the level of a row
     if digits := _DECIMAL.fullmatch(native):
         return Decimal, arrow.decimal128(int(digits[1]), int(digits[2]))
@@ -140,7 +140,7 @@ def _as_moment(value: Any) -> datetime:
 
 
 def _plain(value: Any) -> Any:
-    """Return a whole number as Python's own, and MariaDB's greatest double as the infinity it stands for."""
+    """Return a whole number as Python's own, and MariaDB's greatest double as infinity."""
     if isinstance(value, Decimal) and value == value.to_integral_value():
         return int(value)
     if isinstance(value, float) and abs(value) >= GREATEST:
@@ -195,13 +195,13 @@ class MariaSession:
         )
 
     def version(self) -> str:
-        """Return what the server says its version is, and refuse one that prdp cannot read."""
+        """Return the server's version, and refuse one that prdp cannot read."""
         ((version,),) = self.asked(lambda ask: ask("SELECT VERSION()"))
         _refuse_version(str(version), self.shown)
         return str(version)
 
     def asked(self, work: Callable[[Ask], Done]) -> Done:
-        """Return what is made of statements about the catalog.
+        """Return the result of statements about the catalog.
 
         Raises:
             InvalidRequest: They could not be asked, in words of our own.

@@ -36,7 +36,7 @@ def run(sql: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What an expression can name: columns of a frame, and operands that are computed once."""
+    """Names in scope of an expression: columns of a frame, and operands that are computed once."""
 
     names: _Names
     operands: Mapping[str, Any]
@@ -209,7 +209,7 @@ def _grouped(
 
 
 def _side(pair: tuple[exp.Expression, exp.Expression], names: _Names) -> exp.Expression:
-    """Return which side of an equation names columns of these."""
+    """Return the side of an equation that names columns of these."""
     known = {(table, name) for table, name, _ in names} | {("", name) for _, name, _ in names}
     for side in pair:
         if all((column.table, column.name) in known for column in side.find_all(exp.Column)):
@@ -431,7 +431,7 @@ def _scanned(path: str) -> pl.LazyFrame:
 
 
 def _column_type(kind: pl.DataType) -> ColumnType:
-    """Return what a type of Polars is to prdp, by DuckDB's name of it."""
+    """Return the type of a Polars column in prdp, by DuckDB's name of it."""
     if isinstance(kind, pl.Decimal):
         return ColumnType(Kind.NUMBER, native=f"DECIMAL({kind.precision or 38},{kind.scale})")
     if isinstance(kind, pl.Datetime):  # by the names that DuckDB has, so that one ledger serves both

@@ -49,7 +49,7 @@ def refuse_unless_records(frame: Any) -> None:
     """Refuse a lazy frame in which a row may come of several records, or hang on others.
 
     Raises:
-        InvalidRequest: What stands in its plan, and what to do.
+        InvalidRequest: Its plan holds an unsupported step, with advice.
     """
     plain = _TEXT.sub('""', frame.explain(optimized=False))
     if _QUOTE_WITHIN.search(plain):
@@ -124,7 +124,7 @@ def _refuse_unless_total(frame: Any) -> None:
 
 
 def _partial(plan: Any, number: int) -> str:
-    """Return what in an expression fails for some value; empty if nothing does."""
+    """Return the part of an expression that fails for some value; empty if none does."""
     node = plan.view_expression(number)
     inner = [one for name in _OPERANDS for one in _listed(getattr(node, name, None))]
     own = _partial_step(node, plan.get_dtype(number), [plan.get_dtype(one) for one in inner])
@@ -132,7 +132,7 @@ def _partial(plan: Any, number: int) -> str:
 
 
 def _partial_step(node: Any, kind: Any, kinds: list[Any]) -> str:
-    """Return what one step computes if that fails for some value of its operands' types."""
+    """Return the computation of one step if it fails for some value of its operands' types."""
     names = [str(one.base_type()) for one in kinds]
     decimal = "Decimal" in (*names, str(kind.base_type()))
     called = str(next(iter(getattr(node, "function_data", None) or ("",))))

@@ -26,7 +26,7 @@ _EXACT = Context(prec=80)
 
 
 class BatchSource(Protocol):
-    """What gives batches of rows."""
+    """A source of batches of rows."""
 
     @property
     def schema(self) -> Any:
