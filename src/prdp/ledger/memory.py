@@ -74,7 +74,7 @@ class MemoryLedger:
 
     @property
     def immutable(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to."""
+        """The columns that narrow the charged region."""
         return self._immutable
 
     @property
@@ -163,7 +163,7 @@ class MemoryLedger:
         return Charge(len(self._entries) - 1, purpose, notes=notes)
 
     def record(self, charge: Charge, release: Released) -> Released:
-        """Attach a release to a charge, unless it has one; return the release that stands."""
+        """Attach a release to a charge, unless it has one; return the recorded release."""
         return self._alone(lambda: self._record(charge, release))
 
     def _record(self, charge: Charge, release: Released) -> Released:

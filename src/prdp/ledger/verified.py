@@ -54,7 +54,7 @@ class KeptCharge(Spent):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What verified rows say; it grows with new rows, and is never read again from old ones.
+    """Contents of verified rows; it grows with new rows, and never reads old ones again.
 
     Attributes:
         hashes: The hash of each row, by its place in the chain.
