@@ -77,7 +77,7 @@ def test_a_column_that_the_policy_reads_is_not_missing(tmp_path: Path) -> None:
 
 def test_a_fixed_column_is_not_missing(tmp_path: Path) -> None:
     opened(PEOPLE, tmp_path, immutable=["job"]).filter("job = 'chef'").count(share="1/4")
-    with pytest.raises(LedgerError, match="fixed: job -> none"):
+    with pytest.raises(LedgerError, match="immutable: job -> none"):
         opened(PEOPLE.drop(columns="job"), tmp_path)
 
 

@@ -48,7 +48,7 @@ class Notes:
     """Notes beside a charge's question: kept with the charge, and never what a question is found by.
 
     Attributes:
-        region: The charged region, as JSON; None for everybody. A ledger that was begun without fixed
+        region: The charged region, as JSON; None for everybody. A ledger without immutable
             columns counts it as charged to everybody, which is never too little.
         snapshot: Which snapshot of the data was asked; the question's own text says so as well.
         warm_start: Where an earlier release's exact place is used, that place and where it is from.

@@ -19,7 +19,7 @@ _ROUNDING = "units"  # what files call the rounding steps of columns, from their
 _MAY_GROW = {"bounds", _ROUNDING}
 _IMMUTABLE = "immutable"  # declared once, when a ledger is created; optional when it is opened later
 _ONE_ROW = "one_row_per_unit"  # there only where it is so
-_SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
+_SOURCE = "source"  # what a relation makes of its table: immutable columns are those of one relation
 
 
 _SCHEMA = "schema"
@@ -111,7 +111,7 @@ class Binding:
         return cls(strict_json(text))
 
     def to_json(self) -> str:
-        """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""
+        """Return the facts as one line of text; a source is kept only with immutable columns."""
         facts = {
             name: fact for name, fact in self.facts.items() if name != _SOURCE or _IMMUTABLE in self.facts
         }
@@ -122,7 +122,7 @@ class Binding:
 
         Bounds and rounding steps of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. So may columns, and those that
-        neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need
+        neither the policy nor the bounds read may be missing; whole numbers may be wider. Immutable ones need
         not be declared again, and are never changed; where there are any, nor is the relation that they are
         columns of.
 
@@ -138,7 +138,9 @@ class Binding:
         columns = other.facts.get(_SCHEMA, {})
         immutable = self.facts.get(_IMMUTABLE) or ()
         gone = [
-            f"fixed: {name} -> none" for name in immutable if _SCHEMA in other.facts and name not in columns
+            f"immutable: {name} -> none"
+            for name in immutable
+            if _SCHEMA in other.facts and name not in columns
         ]
         return gone + [
             line

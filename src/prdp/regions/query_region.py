@@ -102,7 +102,7 @@ def sides(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
 
 
 def _atom(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
-    """Return the sides of a condition on one fixed column."""
+    """Return the sides of a condition on one immutable column."""
     column = _column_of(node)
     kind = kind_of(schema[column]) if column is not None and column in immutable else None
     if column is None or kind is None:

@@ -241,7 +241,7 @@ _BIAS = (
 )
 
 _LOUDER = 2.0
-"""How many deviations the clients within the edges must come to, so that a quantile is not mere noise."""
+"""Minimum number of deviations of the clients within the edges, so that a quantile is not mere noise."""
 
 
 def quantiles(histogram: Estimate, bins: Bins, parts: Sequence[float | Exact]) -> tuple[Estimate, ...]:

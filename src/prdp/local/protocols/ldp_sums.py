@@ -53,7 +53,7 @@ class ValueOctaves(OfOneColumn):
         return column_totals(rows, self.count)
 
     def estimate(self, budget: Fraction, tally: Tally, *, beta: float = 0.1) -> Octaves:
-        """Return how many values each octave holds."""
+        """Return the number of values in each octave."""
         from prdp.local.analyst.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         loss, n = float(budget), tally.clients
