@@ -270,7 +270,7 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
 
     >>> from fractions import Fraction
     >>> print(BudgetExhausted(asked=Fraction(1, 2), remaining=Fraction(1, 4)))
-    this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
+    the query asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
     """
 
     def __init__(self, asked: Fraction, remaining: Fraction, *message: Part) -> None:

@@ -219,7 +219,7 @@ def _refusal(url: str, status: int, body: bytes) -> Unserved:
     if status in _REDIRECTS:
         return Unserved(
             f"{url} redirects to another address, and nothing is sent there: the token is for {url} alone. "
-            "If the collector has moved, its operator can tell you where to.",
+            "If the collector has moved, ask its operator for the new address.",
             may_pass=False,
         )
     code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {status}"))

@@ -108,7 +108,7 @@ class Database(Protocol[Table]):
         """Return a statement of DuckDB's SQL as the database runs it.
 
         Raises:
-            InvalidRequest: The database has no word for something in it.
+            InvalidRequest: The database does not support something in it.
         """
 
     @abstractmethod

@@ -175,7 +175,7 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     >>> from prdp.expressions.parse import parse
     >>> from prdp.schema import ColumnType
     >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
-    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").remaining
+    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
     Column(name='Age')
     >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
     Traceback (most recent call last):

@@ -207,7 +207,7 @@ def sum_with(spent: Fraction, share: Fraction) -> Fraction:
     >>> sum_with(Fraction(1, 2), Fraction(3, 4))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
+    prdp.errors.BudgetExhausted: the query asks for 3/4 of every record's budget, but 1/2 is left. ...
     """
     if spent + share > 1:
         raise BudgetExhausted(asked=share, remaining=remaining_after(spent))
@@ -316,7 +316,7 @@ def refuse_what_does_not_fit(
     raise BudgetExhausted(
         share,
         remaining,
-        f"this question asks for {share} of {about}, but {shown_part(remaining)} is left where it was asked "
+        f"the query asks for {share} of {about}, but {shown_part(remaining)} is left where it was asked "
         "about "
         "most. Charged before, and overlapping:\n" + "\n".join(lines) + "\n",
         *remedy,
@@ -335,7 +335,7 @@ def refuse_past_a_quota(
     raise BudgetExhausted(
         share,
         remaining,
-        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which "
+        f"the query asks for {share}, but {name!r} has a quota of {quota}, of which "
         f"{shown_part(remaining)} "
         "is left for these records. Nothing was charged. Ask for less, or have the quota raised: "
         f"prdp ledger FILE quota {name} SHARE.",

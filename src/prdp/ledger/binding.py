@@ -165,7 +165,7 @@ def shown_fact(fact: str) -> str:
     """Return the display name of a fact.
 
     >>> shown_fact("units"), shown_fact("privacy_unit")
-    ('rounding step', 'protect')
+    ('round_to', 'privacy_unit')
     """
     return "round_to" if fact == _ROUNDING else fact
 

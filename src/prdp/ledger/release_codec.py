@@ -374,7 +374,7 @@ def _refuse_unless_fields(form: object, kind: type[Any]) -> None:
 
 
 def _key_form(value: KeyValue) -> object:
-    """Return a key as JSON; what JSON has no word for is a list that starts with its kind."""
+    """Return a key as JSON; a value unknown to JSON is a list that starts with its kind."""
     match value:
         case Bin():
             return ["bin", spelled(value.low), spelled(value.high), value.last]

@@ -131,9 +131,8 @@ class DistinctKeys:
     def clipping(self, summary: KeySummary, share: Fraction, which: int, place: int) -> Clipping:
         """Return the known facts about keys that count in part; of the summary it uses public facts alone.
 
-        A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is how many times less
-        than what
-        counts fully the budgets behind a key may add up to.
+        A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is the full
+        count over the least sum of budgets of a key.
         """
         margin, tuning = self.finder.tunings[which]
         candidates, edges, levels = KeyCandidates(summary), key_edges(summary.levels), summary.levels

@@ -34,7 +34,7 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX
 
     >>> from prdp.regions.region import PointSet
     >>> def weeks(first, last):
-    ...     return Region.filter("week", PointSet("whole", ((first, last + 1),)))
+    ...     return Region.where("week", PointSet("whole", ((first, last + 1),)))
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
     >>> charges = [(weeks(1, 4), half), (weeks(4, 9), quarter), (weeks(9, 9), quarter)]
     >>> spent_in(weeks(1, 3), charges), spent_in(weeks(1, 9), charges), spent_in(weeks(10, 52), charges)

@@ -300,7 +300,7 @@ NOBODY = Region(())
 def union(regions: Iterable[Region]) -> Region:
     """Return a region that holds all of some; too many boxes are widened.
 
-    >>> weeks = [Region.filter("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
+    >>> weeks = [Region.where("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
     >>> union(weeks).boxes[0].side("week").spans
     ((1, 3), (4, 5))
     """
@@ -395,7 +395,7 @@ def _name(side: Side) -> str:
 def region_to_json(region: Region) -> str:
     """Return a region as text, the same for equal ones.
 
-    >>> region_to_json(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
     """
     boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]
@@ -492,7 +492,7 @@ _FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
 def region_words(region: Region) -> str:
     """Describe a region in words.
 
-    >>> region_words(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
     ('everybody', 'nobody')

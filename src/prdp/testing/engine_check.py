@@ -330,7 +330,7 @@ class CheckOutcome:
         claim: What should hold.
         held: Whether it does.
         why: What was found instead; of made-up records, so that it may be shown.
-        refused: Expressions that the engine has no word for: a question with one is refused.
+        refused: Expressions that the engine does not support: a question with one is refused.
     """
 
     claim: str

@@ -245,7 +245,7 @@ class RowContract(Brevity):
         return ROW_RECORDS
 
     def refuses(self, engine: Engine, reading: CellRead, text: str) -> bool:  # noqa: ARG002
-        """Say whether an engine has no word for an expression, and so refuses it; ours refuse none."""
+        """Say whether an engine does not support an expression, and so refuses it; ours refuse none."""
         return False
 
     def test_a_quotient_is_never_rounded_up_to_a_level(self) -> None:

@@ -166,14 +166,14 @@ def connected(address: Address) -> Any:
 def _trouble(words: str) -> str:
     """Describe an error in words of our own."""
     for sign, meaning in (
-        ("AUTHENTICATION_FAILED", "it does not know this user, or the password is another one"),
+        ("AUTHENTICATION_FAILED", "unknown user, or the password is wrong"),
         ("UNKNOWN_DATABASE", "it has no such database, or this user may not see it"),
         ("ACCESS_DENIED", "this user may not read what prdp reads at first, system.settings among it"),
         ("READONLY", "this user may not change settings, which prdp needs to: give it readonly = 0 or 2"),
         ("certificate", "its certificate is not trusted; give ca_cert=, a file, after a question mark"),
         ("SSL", "it does not answer in TLS there; without TLS it is clickhouse://"),
         ("resolve", "no such host is known"),
-        ("refused", "nobody listens there; the port is that of HTTP, which is 8123 or 8443 as a rule"),
+        ("refused", "nothing listens there; the port is that of HTTP, which is 8123 or 8443 as a rule"),
         ("timed out", "it did not answer in time"),
     ):
         if sign.lower() in words.lower():

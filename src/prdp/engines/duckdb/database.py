@@ -151,7 +151,7 @@ def frame_query(
     if not _registered(connection, frame, source):
         raise InvalidRequest(
             f"this frame has a column that cannot be read. The columns are {types_of(source)}. Convert it to "
-            "whole numbers, floats, texts, dates or true and false, or leave it away."
+            "whole numbers, floats, texts, dates or true and false, or drop it."
         )
     objects = frozenset(name for name, anything in columns.items() if anything)
     return f"SELECT {casts} FROM {frame}", objects

@@ -51,10 +51,10 @@ _BEGIN = (
 )
 _TROUBLES = {
     1044: "this user may not use that database",
-    1045: "it does not know this user, or the password is another one",
+    1045: "unknown user, or the password is wrong",
     1049: "it has no such database",
-    1130: "it lets nobody in from here",
-    2003: "nobody listens there, or no such host is known",
+    1130: "it accepts no connection from here",
+    2003: "nothing listens there, or no such host is known",
 }
 _OPTIONS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_cert", "connect_timeout")
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
@@ -216,7 +216,7 @@ class MariaSession:
             raise
         except Exception as error:  # its words may hold user and password
             number = _number_of(error)
-        why = _TROUBLES.get(number, "it cannot be reached, or does not let this user in")
+        why = _TROUBLES.get(number, "it cannot be reached, or refuses this user")
         raise InvalidRequest(f"{self.shown} cannot be read: {why}. Nothing was charged.")
 
     def read(self, statement: str) -> MariaResult:

@@ -71,7 +71,7 @@ class _Scope:
                 return self._filtered(node)
         word = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
         if word not in WORDS:
-            raise InvalidRequest(f"Polars has no word for {word}, which this question needs.")
+            raise InvalidRequest(f"Polars does not support {word}, which this query needs.")
         return WORDS[word](node, self.write)
 
     def _within(self, name: str, operand: Any) -> Any:
@@ -383,7 +383,7 @@ def _opened(source: object, *, rows_are_records: bool) -> Opened:
         kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
         raise InvalidRequest(
             f"Polars cannot read this {kind}: give a LazyFrame or DataFrame of Polars, or Parquet files; or "
-            "leave engine= away."
+            "omit engine=."
         )
     if not rows_are_records:
         refuse_unless_records(source)
@@ -424,7 +424,7 @@ def _scanned(path: str) -> pl.LazyFrame:
     files = local_files(path)
     if not all(file.endswith((".parquet", ".pq")) for file in files) or any("=" in file for file in files):
         raise InvalidRequest(
-            f"Polars reads Parquet files here, in folders without '='. Leave engine= away: {path!r} may be "
+            f"Polars reads Parquet files here, in folders without '='. Omit engine=: {path!r} may be "
             "one of the sources that DuckDB reads."
         )
     return pl.scan_parquet(files, glob=False, hive_partitioning=False, use_statistics=False)

@@ -40,13 +40,13 @@ _OF_MORE = re.compile(
 """Columns of other frames, ``len()``, patterns that are columns, codes of categories, constants alone."""
 
 _INSTEAD = (
-    "Give prdp the frame that it begins with and filter with where(); or say rows_are_records=True if adding "
-    "or removing a record adds or removes one row and changes no other."
+    "Give prdp the frame that it begins with and filter with .filter(); or say rows_are_records=True if "
+    "adding or removing a record adds or removes one row and changes no other."
 )
 
 
 def refuse_unless_records(frame: Any) -> None:
-    """Refuse a lazy frame in which a row may come of several records, or hang on others.
+    """Refuse a lazy frame in which a row may come of several records, or depend on others.
 
     Raises:
         InvalidRequest: Its plan holds an unsupported step, with advice.
@@ -224,5 +224,5 @@ def _refuse(what: str) -> None:
     word = re.split(r"[\[:{]| by| name", what, maxsplit=1, flags=re.IGNORECASE)[0].strip() or what
     raise InvalidRequest(
         f"the frame's plan has {word}, so that its rows need not be records: one may come of many, or "
-        f"hang on others. {_INSTEAD}"
+        f"depend on others. {_INSTEAD}"
     )

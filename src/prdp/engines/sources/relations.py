@@ -234,7 +234,7 @@ class Relation:
                         f"the relation reads {name}, which is a row's place, which others decide. {_INSTEAD}"
                     )
                 if name in _CLOCKS and not found["of"]:  # in quotes too, where no column has that name
-                    raise InvalidRequest(f"the relation reads {name}, which hangs on the clock. {_INSTEAD}")
+                    raise InvalidRequest(f"the relation reads {name}, which depends on the clock. {_INSTEAD}")
 
     def _refuse_odd_files(self, texts: list[str]) -> None:
         """Refuse SQL that reads a file twice, or in which folders' names are columns of guessed types."""
@@ -283,7 +283,7 @@ def _refuse_unless_records(operators: list[str]) -> None:
         if operator == "PANDAS_SCAN":
             raise InvalidRequest(
                 "the relation reads a frame of pandas or NumPy, whose types DuckDB guesses from its values. "
-                "Give prdp.open the frame itself, and filter with where()."
+                "Give prdp.open the frame itself, and filter with .filter()."
             )
         if operator.startswith("READ_") or operator.endswith("_SCAN"):
             raise InvalidRequest(

@@ -1,6 +1,6 @@
 """Spark SQL's dialect: where it differs from DuckDB, with ANSI on and off, in every time zone.
 
-No word here hangs on a setting of the session. Texts and doubles are written so that neither escapes nor
+Nothing here depends on a setting of the session. Texts and doubles are written so that neither escapes nor
 exponents can be read in two ways; moments are TIMESTAMP_NTZ, and never pass through the session's zone; what
 ANSI makes an error (an index beyond a list, a cast that does not fit) uses functions that give NULL.
 

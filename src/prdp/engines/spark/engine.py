@@ -304,7 +304,7 @@ def _frame_of(source: object, table: str | None) -> Frame:
     """Return the frame that a source is: itself, or what a session knows by a name."""
     if isinstance(source, DataFrame):
         if table is not None:
-            raise InvalidRequest("table= is for a session, and this source is a frame: leave it away.")
+            raise InvalidRequest("table= is for a session, and this source is a frame: omit it.")
         if source.isStreaming:
             raise InvalidRequest("the frame is a stream: open a table that it is written into.")
         return Frame(source.sparkSession, lambda: source)

@@ -36,7 +36,7 @@ _UNSETTLED = {
     *("localtimestamp", "curdate", "unix_timestamp", "current_user", "session_user", "user"),
     *("current_catalog", "current_database", "current_schema", "current_timezone"),
 }
-"""Functions that need not give a record the same every time, or hang on the clock or the session."""
+"""Functions that need not give a record the same every time, or depend on the clock or the session."""
 
 _WORDS = {"cast", "try_cast", "ansi_cast", "atleastnnonnulls", "not", "normalizenanandzero"}
 """Words before a bracket in a plan that are no functions of the catalogue."""
@@ -249,7 +249,7 @@ def _refuse_unless_total(plan: SparkPlan) -> None:
     if called or found:
         raise InvalidRequest(
             f"the frame computes with {[*called, *found][0]}, at which Spark may fail for some value: one "
-            "record could make every question fail. Let prdp compute it, in where() and expressions; or "
+            "record could make every question fail. Let prdp compute it, in filter() and expressions; or "
             f"write try_cast, try_add and the like. {_INSTEAD}"
         )
 

@@ -50,7 +50,7 @@ def translated(sql: str, dialect: Dialect) -> Statement:
     """Return one of prdp's statements in a dialect; usual ones are kept for the next time.
 
     Raises:
-        InvalidRequest: The dialect has no word for something in it.
+        InvalidRequest: The dialect does not support something in it.
     """
     return _kept(sql, dialect) if len(sql) <= _LONGEST_KEPT else _made(sql, dialect)
 
@@ -89,7 +89,7 @@ def _translated(tree: exp.Expression, dialect: Dialect) -> Statement:
                 node.replace(translated)
         elif word not in dialect.shared:
             title = dialect.title or dialect.name
-            raise InvalidRequest(f"{title} has no word for {word}, which this question needs.")
+            raise InvalidRequest(f"{title} does not support {word}, which this query needs.")
     return Statement(holder.this.sql(dialect=dialect.name), wide, tables, names)
 
 

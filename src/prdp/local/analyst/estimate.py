@@ -207,8 +207,7 @@ class Estimate:
         elif self.above:
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
-                f"(95 % within reach {TAIL_FACTOR:g}: if no value is beyond {TAIL_FACTOR:g} times its cut; "
-                f"{facts})"
+                f"(95 % if no value is beyond {TAIL_FACTOR:g} times its cut; {facts})"
             )
         lines = [
             f"  {part.label}: {_with_margin(part.value, part.deviation)}"

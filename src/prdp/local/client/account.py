@@ -290,7 +290,7 @@ def _exhausted(asked: Fraction, remaining: Fraction) -> BudgetExhausted:
 
 def _forked() -> LedgerError:
     return LedgerError(
-        "this process was forked while another one made a report, which it sends itself. Nothing was reported "
+        "this process was forked while another one made a report, which it sends. Nothing was reported "
         "here. With an account in a file, Client('me.account'), the other's report can be asked for again."
     )
 

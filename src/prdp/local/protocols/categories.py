@@ -182,7 +182,7 @@ class Frequencies:
             raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MAX_BUCKETS}.")
         if self.method in ("bits", "oue") and self.size > MAX_BITS:
             raise InvalidRequest(
-                f"method={self.method!r} tells a bit for each of {self.size:,} values, and a client sends at "
+                f"method={self.method!r} sends a bit for each of {self.size:,} values, and a client sends at "
                 f"most {MAX_BITS:,}: write method='olh', or None for the best that is short enough."
             )
 

@@ -87,7 +87,7 @@ class ClippedSum:
         if self.limit < 1 or self.form not in get_args(Form):
             raise InvalidRequest("a clipped sum needs a limit of 1 or more and the form 'bit' or 'laplace'.")
         if self.form == "bit" and self.measure.low < 0:
-            raise InvalidRequest("one bit tells values from 0 on: for negative ones write form='laplace'.")
+            raise InvalidRequest("one bit reports values from 0 on: for negative ones write form='laplace'.")
 
     def facts(self) -> Facts:
         """Return the column's facts, the limit and the form."""
