@@ -15,7 +15,7 @@ from prdp.tables.custom import Mechanism
 _LARGEST = {"f32": 3.4e38, "f64": 1.7e308}
 _NUMBERS = ("f32", "f64", *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128)))
 _SPARE = 1 - Fraction(1, 1 << 20)
-"""What a measurement is made with, so that the library's own rounding up stays below epsilon."""
+"""Part of epsilon that a measurement is made with, so that the library's rounding up stays below it."""
 
 
 def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechanism:
@@ -67,7 +67,7 @@ def _read_column(named: str | None, columns: Sequence[str]) -> str:
 
 
 def _carrier(domain: Any) -> str:
-    """Return what a domain's lists hold, such as ``f64``; empty if it is no domain of lists."""
+    """Return the type of a domain's lists, such as ``f64``; empty if it is no domain of lists."""
     carrier = str(domain.carrier_type)
     is_list = carrier.startswith("Vec<") and carrier.endswith(">")
     return carrier.removeprefix("Vec<").removesuffix(">") if is_list else ""

@@ -228,7 +228,7 @@ class PolicyError(InvalidRequest):
 
 
 _FINEST = 10**12
-"""What a share may be divided into: ``exact.MAX_DENOMINATOR``."""
+"""Largest denominator of a share: ``exact.MAX_DENOMINATOR``."""
 
 
 def shown_part(part: Fraction) -> str:
@@ -242,7 +242,7 @@ def shown_part(part: Fraction) -> str:
 
 
 def offer(remaining: Fraction) -> tuple[Part, ...]:
-    """Return what may still be asked for, in words.
+    """Describe the budget that may still be asked for.
 
     >>> from fractions import Fraction
     >>> offer(Fraction(0))
@@ -270,7 +270,7 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
 
     >>> from fractions import Fraction
     >>> print(BudgetExhausted(asked=Fraction(1, 2), remaining=Fraction(1, 4)))
-    this question asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
+    the query asks for 1/2 of every record's budget, but 1/4 is left. Ask for share='1/4' or less.
     """
 
     def __init__(self, asked: Fraction, remaining: Fraction, *message: Part) -> None:
@@ -297,7 +297,7 @@ class EngineFailure(PrdpError):  # noqa: N818  (reads as what it is)
     def __init__(self) -> None:
         super().__init__(
             "the engine could not finish reading the table. The reason is not shown, because it "
-            "may depend on the records. The charge stands; check that the source is complete and "
+            "may depend on the records. The charge is kept; check that the source is complete and "
             "readable, and ask the same question again: it is taken up without a second charge."
         )
 

@@ -20,7 +20,7 @@ FINE_PER_OCTAVE = 256
 """Steps in one doubling of the magnitude grid that ranks are taken on."""
 
 SLACK = 1e-9
-"""What is taken off a floating logarithm, in steps, before it is rounded down.
+"""Amount that is taken off a floating logarithm, in steps, before it is rounded down.
 
 A double's ``log2`` errs by some 1e-13 steps of an eighth and 1e-11 of a 256th, so with this slack a
 number lands on its own step or on the one below, never above.
@@ -141,7 +141,7 @@ _EXPONENTS = (-500, 500)
 class Levels:
     """Eight levels an octave, counted from the least budget that the policy can give.
 
-    Level k stands for the budget ⌊2^(k/8) · (1 - 2^-30) · 2^20⌋ quanta, which is below every budget
+    Level k is the budget ⌊2^(k/8) · (1 - 2^-30) · 2^20⌋ quanta, which is below every budget
     that is rounded to it. The paper's privacy-specified domains are whole octaves of levels.
 
     >>> levels = Levels(Fraction(1, 100), Fraction(1))
@@ -280,7 +280,7 @@ class Levels:
         return found
 
     def domain(self, quanta: int) -> int:
-        """Return which of the paper's domains (1, 2, ...) a budget lies in.
+        """Return the paper's domain (1, 2, ...) of a budget.
 
         The lower end of domain i is the budget of level 8(i - 1), so no budget is below its domain's.
 

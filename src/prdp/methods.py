@@ -49,7 +49,7 @@ class Framework:
 
 
 Chosen = str | Partition | Framework
-"""How a caller names a method: by its name, or with its options."""
+"""A method as callers name it: by its name, or with its options."""
 
 
 def refuse_unless_chosen(method: object) -> None:

@@ -124,7 +124,7 @@ class Policy:
 
     @classmethod
     def column(cls, name: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> Policy:
-        """Return the policy of personalised privacy: each record's budget stands in a column.
+        """Return the policy of personalised privacy: each record's budget is in a column.
 
         >>> Policy.column("epsilon", at_most=2).budget({"epsilon": 0.5})
         0.5
@@ -296,7 +296,7 @@ class Policy:
         return min(region.high, region.low, region.low / 2 + region.high / 2, key=budget)
 
     def _case(self, record: Mapping[str, Value]) -> str:
-        """Return what a made-up record would have for a budget."""
+        """Return the budget of a made-up record."""
         values = ", ".join(f"{shown_name(name)}={shown_value(value)}" for name, value in record.items())
         budget = evaluate(self.expression, record)
         if not isinstance(budget, float):
@@ -318,7 +318,7 @@ class Policy:
 
 
 def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> int:
-    """Return how many octaves below the least budget within the bounds those of other records are looked for.
+    """Return the number of octaves below the least budget within the bounds that are searched for others.
 
     As far as the policy goes at all, but no further than what a grid of levels can hold.
     """

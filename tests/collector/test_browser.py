@@ -68,7 +68,7 @@ def test_a_visitor_draws_a_report_sends_it_and_nothing_else_leaves(
 
     server, known = served
     driver.get(f"{server.url}/")
-    assert "Round 1 is open: 0 of 5 reports." in driver.find_element(By.ID, "told").text
+    assert "Round 1 is open: 0 of 5 reports." in driver.find_element(By.ID, "status").text
     fill(driver, job="student", visits="4")
     driver.find_element(By.CSS_SELECTOR, "#record button").click()
     assert "loses at most 2.35" in waited(driver, "#drawn", "One report")

@@ -194,7 +194,10 @@ def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> N
         ({"engine": PythonEngine([]), "rows_are_records": True}, "rows_are_records= is for a source"),
         ({"engine": PythonEngine}, "is a class: give an object of it"),
         ({"engine": "t.parquet"}, "none of prdp's engines.*given as the source"),
-        ({"engine": PythonEngine([], {"v": COLUMNS["v"], "V": COLUMNS["v"]})}, "but for capitals"),
+        (
+            {"engine": PythonEngine([], {"v": COLUMNS["v"], "V": COLUMNS["v"]})},
+            "only in upper and lower case",
+        ),
     ],
 )
 def test_what_cannot_be_opened_as_an_engine_is_refused_in_words_that_help(

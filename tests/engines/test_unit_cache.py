@@ -140,7 +140,7 @@ def broken(engine: SqlEngine, beginning: str, error: type[BaseException]) -> lis
 @pytest.mark.parametrize("error", [duckdb.Error, KeyboardInterrupt])
 @pytest.mark.parametrize(
     "beginning",
-    ["CREATE TEMP TABLE prdp_rows", "CREATE TEMP TABLE prdp_owners", "WITH owners AS (SELECT * FROM prdp"],
+    ["CREATE TEMP TABLE prdp_rows", "CREATE TEMP TABLE prdp_units", "WITH units AS (SELECT * FROM prdp"],
 )
 def test_nothing_is_held_once_a_statement_has_failed(
     beginning: str, error: type[BaseException], tmp_path: Path
@@ -292,9 +292,9 @@ def test_what_is_stated_is_what_is_run(tmp_path: Path) -> None:
     rows, fold, cells = engine.shown(reading)
     later = engine.shown_together(reading, [(0, True), (1, False)])
     assert rows.startswith("CREATE TEMP TABLE prdp_rows AS SELECT id")
-    assert fold.startswith("CREATE TEMP TABLE prdp_owners AS SELECT id")
-    assert "FROM prdp_owners" in cells
-    assert "FROM prdp_owners" in later
+    assert fold.startswith("CREATE TEMP TABLE prdp_units AS SELECT id")
+    assert "FROM prdp_units" in cells
+    assert "FROM prdp_units" in later
     assert "FROM prdp_rows" in later
     assert "prdp_records" not in fold + cells + later  # the file is read once
     assert "min(budget)" not in cells + later  # units are folded once

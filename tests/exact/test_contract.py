@@ -420,7 +420,7 @@ class TestAnOutsidersMechanism(OnThisUniverse):
 @pytest.mark.parametrize(
     ("answers", "says"),
     [
-        (noise_free, "two things were said"),
+        (noise_free, "with two answers"),
         (without_drawing, "read other bytes"),
         (one_too_many, "draws and .* answers"),
     ],

@@ -223,7 +223,7 @@ def test_nothing_that_a_function_is_given_makes_it_fail(values: list[Value], nam
         ("x LIKE '1%'", "x", "this is a number", "CAST(x AS VARCHAR)"),
         ("job || x", "x", "this is a number", "CAST(x AS VARCHAR)"),
         ("year(job)", "job", "this is a text", "CAST(job AS DATE)"),
-        ("day + 1", "1", "must be said", "INTERVAL '1 day'"),
+        ("day + 1", "1", "needs a unit", "INTERVAL '1 day'"),
         ("day * 2", "day", "this is a date or time", "year(day)"),
         ("coalesce(x, 'none')", "'none'", "this is a text, but", "one kind"),
         ("nullif(job, 1)", "1", "this is a number, but", "one kind"),

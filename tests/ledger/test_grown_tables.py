@@ -51,7 +51,7 @@ def test_what_no_budget_depends_on_may_change(changed: pd.DataFrame, tmp_path: P
         (PEOPLE.astype({"pay": "str"}), {}, "schema of pay: DOUBLE -> VARCHAR"),
         (PEOPLE, {"policy": prdp.Policy("50 / age", at_most=2)}, "policy: "),
         (PEOPLE, {"bounds": {"age": (10, 100)}}, "bounds of age: 20 to 100 -> 10 to 100"),
-        (PEOPLE, {"privacy_unit": "job"}, "protect: none -> job"),
+        (PEOPLE, {"privacy_unit": "job"}, "privacy_unit: none -> job"),
     ],
 )
 def test_what_decides_budgets_is_refused_and_the_safe_way_comes_first(
@@ -77,7 +77,7 @@ def test_a_column_that_the_policy_reads_is_not_missing(tmp_path: Path) -> None:
 
 def test_a_fixed_column_is_not_missing(tmp_path: Path) -> None:
     opened(PEOPLE, tmp_path, immutable=["job"]).filter("job = 'chef'").count(share="1/4")
-    with pytest.raises(LedgerError, match="fixed: job -> none"):
+    with pytest.raises(LedgerError, match="immutable: job -> none"):
         opened(PEOPLE.drop(columns="job"), tmp_path)
 
 

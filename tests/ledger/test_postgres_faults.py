@@ -147,7 +147,7 @@ def test_where_nobody_can_tell_it_is_stated_and_asking_again_costs_nothing_more(
     monkeypatch.setattr(postgres, "_WAITS", (0.0, 0.0))
     ledger = DurableLedger(through(line, place))
     line.cut = "for good"
-    with pytest.raises(LedgerError, match=r"it stands or it does not\. Do the same again") as refusal:
+    with pytest.raises(LedgerError, match=r"it may or may not be recorded\. Ask again") as refusal:
         ledger.charge("a", QUARTER)
     assert "nothing was charged" not in str(refusal.value)
     assert len(direct.entries) == 1

@@ -1,4 +1,4 @@
-"""A client's account: begun by many at once, never in doubt about what was told."""
+"""A client's account: begun by many at once, never in doubt about what was reported."""
 
 from __future__ import annotations
 
@@ -257,6 +257,6 @@ def test_no_message_advises_an_account_that_has_forgotten(tmp_path: Path) -> Non
     path = tmp_path / "me.account"
     me = Client(path)
     path.unlink()
-    with pytest.raises(LedgerError, match="does not know what was told since it was made") as caught:
+    with pytest.raises(LedgerError, match="lacks the reports made since it was copied") as caught:
         me.report(CAMPAIGN, RECORD)
     assert "in its place" not in str(caught.value)

@@ -66,7 +66,7 @@ def test_the_range_of_a_policy_follows_from_the_bounds_as_in_the_central_model()
     ("given", "says"),
     [
         ({"query": prdp.median("pay")}, "prdp.local.quantiles reads quantiles"),
-        ({"query": "count"}, "is not asked of clients"),
+        ({"query": "count"}, "is not available for clients"),
         ({"query": prdp.sum("pay"), "bounds": None}, r"bounds=\{'pay': \(0, 10\*\*6\)\}"),
         ({"query": prdp.sum("pay"), "by": "job", "keys": ["a"]}, "counted by groups"),
         ({"by": "job"}, "needs the column's public keys"),

@@ -176,9 +176,9 @@ def test_a_sum_says_from_where_to_where_and_a_mean_too() -> None:
         assert low < found.value < high
         assert found.value - low < high - found.value
         assert " to " in str(found)
-        assert "95 % within reach 8: if no value is beyond 8 times its cut" in str(found)
+        assert "95 % if no value is beyond 8 times its cut" in str(found)
         assert "values up to 8 times their cut" in found.caveat
-        assert "leaves aside what lies further out" in found.caveat
+        assert "excludes values further out" in found.caveat
 
 
 @pytest.mark.parametrize(("column", "stated"), [("negative", "toward zero"), ("alternating", "either way")])

@@ -25,7 +25,7 @@ _Found = TypeVar("_Found")
 
 
 def side_by_side(work: Callable[[_Part], _Found], parts: Iterable[_Part]) -> list[_Found]:
-    """Return what a function finds of each part, in their order; it draws nothing and changes no part.
+    """Map a function over parts, in their order; it draws nothing and changes no part.
 
     >>> side_by_side(abs, [3, -4])
     [3, 4]
@@ -56,7 +56,7 @@ Places = NDArray[Any]
 _BEYOND = 1 << 63
 _HALF_BITS = 64
 _COUNTABLE = 1 << 24
-"""Numbers that lie closer together are told apart by a table of all of them, which is faster than sorting."""
+"""Numbers in a narrower range are distinguished by a table of all of them, which is faster than sorting."""
 
 
 def exact_column(values: Iterable[int]) -> Column:
@@ -105,7 +105,7 @@ def narrowed(column: Column) -> Column:
 
 
 def numbered(column: Column) -> tuple[Column, Places]:
-    """Return the different numbers in a column, ascending, and which of them stands at each place.
+    """Return the different numbers in a column, ascending, and the index of each row's number.
 
     >>> values, which = numbered(np.array([7, -3, 7]))
     >>> values.tolist(), which.tolist()
@@ -128,7 +128,7 @@ def numbered(column: Column) -> tuple[Column, Places]:
 
 
 def looked_up(table: Column, places: Places, first: int = 0) -> Column:
-    """Return what a table holds at each place; places are numbered from ``first`` on.
+    """Return a table's entry at each place; places are numbered from ``first`` on.
 
     >>> looked_up(np.array([5, 7]), np.array([1, 0, 1])).tolist()
     [7, 5, 7]
@@ -212,7 +212,7 @@ def total(column: Column) -> int:
 
 
 def totals_at(places: Places, column: Column, number: int) -> list[int]:
-    """Add up what stands at each of so many places.
+    """Add up the values at each of so many places.
 
     >>> totals_at(np.array([0, 2, 0]), exact_column([5, 7, 1]), 3)
     [6, 0, 7]
@@ -236,7 +236,7 @@ def totals_from(starts: Places, column: Column) -> Column:
 
 
 def runs(columns: Sequence[Column], length: int) -> Places:
-    """Return where, in sorted columns of a length, a row begins that differs from the one before.
+    """Return the starts of runs of equal rows in sorted columns of a length.
 
     >>> runs([exact_column([4, 4, 4, 9]), exact_column([1, 1, 2, 2])], 4).tolist()
     [0, 2, 3]

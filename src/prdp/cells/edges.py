@@ -95,7 +95,7 @@ class Nodes:
 
     @property
     def are_texts(self) -> bool:
-        """Whether nodes are called by texts."""
+        """True if nodes are named by texts."""
         return isinstance(self.values, tuple)
 
     def places(self, given: NDArray[Any]) -> Integers:
@@ -111,7 +111,7 @@ class Nodes:
 
 
 def places_among(names: Integers | Sequence[bytes], given: NDArray[Any]) -> Integers:
-    """Return where each value stands among different names, or -1 where it does not.
+    """Return the index of each value among different names, or -1 where it is none of them.
 
     Texts are looked up as Python's bytes: an array of texts would lose NULs at their ends and be as wide as
     the longest.

@@ -114,7 +114,7 @@ class Segments:
 
     @property
     def sizes(self) -> Places:
-        """How many rows each has."""
+        """Number of rows of each segment."""
         return np.diff(self.ends)
 
     def rows(self, chosen: Places) -> tuple[Rows, Segments]:
@@ -181,7 +181,7 @@ def by_number(group: Places, ends: Places, columns: Mapping[str, Column]) -> dic
 
 
 def totals_by(places: Places, column: Column, number: int) -> Column:
-    """Return what a column adds up to at each of so many places.
+    """Return the sums of a column at each of so many places.
 
     >>> totals_by(np.array([2, 0, 2]), np.array([2**60, -1, 2**60]), 3).tolist() == [-1, 0, 2**61]
     True
@@ -201,7 +201,7 @@ def totals_by(places: Places, column: Column, number: int) -> Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRows:
-    """What an engine found, one row a cell, in any order: its group from 0 on, and its sums."""
+    """The rows of an engine, one a cell, in any order: its group from 0 on, and its sums."""
 
     group: Places = field(repr=False)
     count: Column = field(repr=False)
@@ -423,7 +423,7 @@ class SummaryGroups(Sequence[Summary]):
         return self._summary(there, count[there], total[there], np.zeros(len(there), np.int64))
 
     def records(self) -> Column:
-        """Return how many records each group has."""
+        """Return the number of records of each group."""
         return self.segments.totals(self.counts)
 
     def weighed(self, weights: Column) -> Column:
@@ -445,7 +445,7 @@ class SummaryGroups(Sequence[Summary]):
         return np.concatenate(side_by_side(of, self.segments.parts(every, AT_ONCE)))
 
     def weighed_at(self, chosen: Places, places: Places, number: int, weights: Column) -> list[Column]:
-        """Return what the weights of some groups' records add up to at each of so many places.
+        """Return the sums of the weights of some groups' records at each of so many places.
 
         Args:
             chosen: The groups.
@@ -539,6 +539,6 @@ def _kinds(keys: Sequence[Column]) -> tuple[CellColumns, Places]:
 
 
 def _weighed(weights: Column, at: Places, count: Column, segments: Segments) -> Column:
-    """Return what each segment's records weigh, by the place of each row's weight."""
+    """Return the weight of each segment's records, by the place of each row's weight."""
     most = int(segments.totals(count).max(initial=0))
     return joined([segments.totals(limb[at] * count) for limb in limbs(weights, most)])

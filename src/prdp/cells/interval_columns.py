@@ -69,7 +69,7 @@ class Intervals:
 
     @property
     def filled(self) -> Marks:
-        """Which of them hold a number."""
+        """Marks of those that hold a number."""
         return self.low <= self.high
 
     def at(self, places: NDArray[np.intp] | Marks | slice) -> Intervals:
@@ -207,7 +207,7 @@ def _case(node: Case, boxes: Boxes, number: int) -> Intervals:
 def _with_branch(
     found: Intervals, value: Node, boxes: Boxes, places: NDArray[np.intp], reached: Marks
 ) -> Intervals:
-    """Return what was found, joined with what a branch gives in the boxes that reach it."""
+    """Return the outcomes so far, joined with a branch's in the boxes that reach it."""
     inner = np.flatnonzero(reached)
     if not inner.size:
         return found

@@ -57,7 +57,7 @@ class Measure:
 
     @property
     def signed(self) -> bool:
-        """Whether the bounds allow values of both signs.
+        """True if the bounds allow values of both signs.
 
         >>> Measure("v", Fraction(1), -1, 1).signed, Measure("v", Fraction(1), 0, 1).signed
         (True, False)

@@ -109,7 +109,7 @@ def _cut_column(reading: _Public) -> str | None:
 
 
 def _ranges(reading: _Public) -> dict[str, Interval]:
-    """Return where columns may have values: their bounds, and as far beyond as budgets reach below."""
+    """Return the ranges of columns: their bounds, and as far beyond as budgets reach below."""
     times = 2**reading.levels.below - 1
     ranges = {}
     for name, ends in ranges_of(reading.bounds).items():

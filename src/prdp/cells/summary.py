@@ -164,7 +164,7 @@ class CellColumns:
         largest: int,
         per_octave: int,
     ) -> CellColumns:
-        """Return the rows of an engine, in its order: a magnitude's code stands for ends and sign.
+        """Return the rows of an engine, in its order: a magnitude's code encodes ends and sign.
 
         Args:
             quanta: Each row's budget.

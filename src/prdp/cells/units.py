@@ -56,7 +56,7 @@ class UnitGroups:
         clipped: From caps to each group's total, every unit's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
         groups: How many groups there are; 0 where nobody says.
-        wanted: Is told of caps that ``clipped`` will be asked for, so that several looks become one.
+        wanted: Receives the caps that ``clipped`` will be called with, so that several passes become one.
     """
 
     summary: Summary

@@ -23,9 +23,9 @@ _MAX_BYTES = 1 << 25
 _MAX_CHARACTERS = 500
 _REDIRECTS = range(300, 400)
 _TIMEOUT = 30.0
-"""How many seconds the other end may be silent."""
+"""Timeout of a silent peer, in seconds."""
 _WHOLE_TIMEOUT = 60.0
-"""How many seconds one attempt may take, from connecting to the answer's last byte."""
+"""Timeout of one attempt, from connecting to the answer's last byte, in seconds."""
 _REPORT_TYPE = "application/vnd.prdp.report"
 
 
@@ -80,7 +80,7 @@ class Unserved(CollectorError):  # noqa: N818  (reads as what it is)
 
     Attributes:
         may_pass: Whether the same bytes may be sent again later.
-        code: What the collector called it; empty where it said nothing.
+        code: The collector's error code; empty where it gave none.
     """
 
     def __init__(self, message: str, code: str = "", *, may_pass: bool = True) -> None:
@@ -97,7 +97,7 @@ def asked(
     body: bytes | None = None,
     kind: str = "application/json",
 ) -> bytes:
-    """Return what a collector answers; with a body it is sent one.
+    """Return a collector's answer; a body, if given, is sent.
 
     A redirect is refused, also to the same host: the token goes to the address that the caller wrote, and
     to no other.
@@ -108,7 +108,7 @@ def asked(
         headers["authorization"] = f"Bearer {_checked_token(token)}"
     method = "GET" if body is None else "POST"
     request = Request(base + path, data=body, headers=headers, method=method)  # noqa: S310  (http or https)
-    with _failures_told(url), _Clock() as clock:
+    with _explained_failures(url), _Clock() as clock:
         try:
             opener = build_opener(_NoRedirects, _Http(clock), _Https(clock))
             with opener.open(request, timeout=_TIMEOUT) as answer:
@@ -133,7 +133,7 @@ def asked_facts(
 
 
 @contextmanager
-def _failures_told(url: str) -> Iterator[None]:
+def _explained_failures(url: str) -> Iterator[None]:
     """Say of an exchange that broke off what the system says of it."""
     try:
         yield
@@ -219,7 +219,7 @@ def _refusal(url: str, status: int, body: bytes) -> Unserved:
     if status in _REDIRECTS:
         return Unserved(
             f"{url} redirects to another address, and nothing is sent there: the token is for {url} alone. "
-            "If the collector has moved, its operator can tell you where to.",
+            "If the collector has moved, ask its operator for the new address.",
             may_pass=False,
         )
     code, message = str(facts.get("code", "")), str(facts.get("message", f"HTTP status {status}"))
@@ -272,7 +272,7 @@ def _refused(word: str) -> NoReturn:
 
 
 def _harmless(given: Any) -> Any:
-    """Return what was read with every text printable; what is nested is no deeper than JSON was read."""
+    """Return parsed JSON with every text printable; its depth is limited by the parser."""
     match given:
         case str():
             return printable(given)

@@ -71,7 +71,7 @@ _EVERYBODY = (
 
 
 def question(plan: StudyPlan) -> str:
-    """Return what is asked, as a sentence.
+    """Return the question, as a sentence.
 
     >>> from prdp.policy import Policy
     >>> question(StudyPlan("visits", "count", Policy("1 / visits", at_least="1/9", at_most=1), "1"))
@@ -91,7 +91,7 @@ def question(plan: StudyPlan) -> str:
 
 
 def learned(plan: StudyPlan) -> list[str]:
-    """Return what the study makes known, in sentences."""
+    """Return the facts that the study publishes, in sentences."""
     return [
         f"{question(plan)} With an interval that says how much of it is noise.",
         _ROUNDS,
@@ -100,7 +100,7 @@ def learned(plan: StudyPlan) -> list[str]:
 
 
 def hidden(plan: StudyPlan) -> list[str]:
-    """Return what nobody learns, in sentences."""
+    """Return the facts that nobody learns, in sentences."""
     share, policy = exact_share(plan.share), escape(plan.policy.text)
     times = "" if share == 1 else f", times the share {share}"
     ends = [end for end in (plan.policy.at_least, plan.policy.at_most) if end is not None]
@@ -113,7 +113,7 @@ def hidden(plan: StudyPlan) -> list[str]:
 
 
 def not_hidden() -> list[str]:
-    """Return what the promise does not cover, in sentences."""
+    """Return the limits of the promise, in sentences."""
     return [_TOOK_PART, "When you sent it and from where, for whoever watches the network.", _EVERYBODY]
 
 
@@ -241,7 +241,7 @@ def _progress(status: Mapping[str, Any]) -> str:
         until = f"<p>The round closes on {moment} at the latest.</p>"
     seen = f'data-state="{status["state"]}" data-round="{last["number"]}" data-campaign="{last["campaign"]}"'
     news = '<p id="news" hidden>There is news: <a href="/">reload</a>.</p>'
-    return f'<p id="told" {seen}>{summary}</p>{bar}{until}{news}'
+    return f'<p id="status" {seen}>{summary}</p>{bar}{until}{news}'
 
 
 def _result(result: Mapping[str, Any]) -> str:
@@ -252,7 +252,7 @@ def _result(result: Mapping[str, Any]) -> str:
     choices = "".join(f"<li>{escape(what)}: {escape(value)}</li>" for what, value in chosen)
     return (
         f"{head}<figure>{picture(lines)}<figcaption>Dots are answers; lines are their 95 % intervals, "
-        f"within what is said below.</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
+        f"with the limits below.</figcaption></figure>{_table(lines)}<p>{'</p><p>'.join(caveats)}</p>"
         + (f"<p>Chosen on the way:</p><ul>{choices}</ul>" if choices else "")
     )
 

@@ -28,7 +28,7 @@ METHODS: dict[Ask, tuple[str, ...]] = {
 """The methods of every question; the first one is the default."""
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Which quantiles are read from a histogram."""
+"""Quantiles that are read from a histogram."""
 
 _MAX_SECONDS = 10 * 366 * 86_400
 _MAX_REPORTS = 10**9
@@ -36,7 +36,7 @@ _MAX_REPORTS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """When a round closes: at a number of reports, some time after it opened, or by hand alone.
+    """Closing rule of a round: at a number of reports, some time after it opened, or by hand alone.
 
     >>> Closing(reports=1000).words
     'a round closes at 1,000 reports'
@@ -152,7 +152,7 @@ class StudyPlan:
         return Bins(column, self.edges) if self.edges else Categories(column, self.categories)
 
     def answers(self, found: Estimate) -> tuple[Estimate, ...]:
-        """Return what the operator asked for, from the estimate of the last round."""
+        """Return the operator's quantities, from the estimate of the last round."""
         if self.ask != "quantiles":
             return (found,)
         from prdp.local import quantiles  # noqa: PLC0415
@@ -167,7 +167,7 @@ class StudyPlan:
 
     @property
     def digest(self) -> bytes:
-        """What the study is called by: the SHA-256 of its text."""
+        """Identifier of the study: the SHA-256 of its text."""
         return sha256(self.to_json().encode()).digest()
 
     def to_json(self) -> str:

@@ -38,7 +38,7 @@ class ResultLine:
 
     @property
     def heard(self) -> bool:
-        """Whether there is a number at all."""
+        """True if there is a number at all."""
         return self.value is not None and self.low is not None and self.high is not None
 
 
@@ -91,7 +91,7 @@ def _finite(number: float) -> float | None:
 
 
 def lines_of(result: Mapping[str, Any]) -> list[ResultLine]:
-    """Return what a result's picture and table show: its parts, or its only numbers."""
+    """Return the lines of a result's picture and table: its parts, or its only numbers."""
     answers = result["answers"]
     shown = [part for answer in answers for part in answer["parts"]] or [
         {**answer, "label": answer["question"]} for answer in answers
@@ -157,7 +157,7 @@ _AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What is shown once, when a study begins: nothing else keeps it."""
+    """Secrets that are shown once, when a study begins: nothing else keeps them."""
 
     operator_token: str
     tickets: tuple[str, ...]

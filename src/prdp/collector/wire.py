@@ -80,7 +80,7 @@ MESSAGES: Mapping[str, str] = MappingProxyType(
 """Every code in a sentence; a message never repeats what was sent."""
 
 RETRY_SECONDS: Mapping[str, int] = MappingProxyType({"too_many": 1, "busy": 1, "storage": 5})
-"""How long to wait where the same bytes may be sent again."""
+"""Waiting time before the same bytes may be sent again."""
 
 
 class Refused(Exception):  # noqa: N818  (reads as what it is)
@@ -102,7 +102,7 @@ class Refused(Exception):  # noqa: N818  (reads as what it is)
 
     @property
     def facts(self) -> dict[str, object]:
-        """What is sent back."""
+        """The body of the response."""
         return {"code": self.code, "message": str(self)}
 
 
@@ -136,7 +136,7 @@ def ticket_bytes(text: str) -> bytes | None:
 
 
 def hashed(ticket: bytes) -> bytes:
-    """Return what is stored of a ticket.
+    """Return the stored digest of a ticket.
 
     A ticket has 128 random bits, so nobody finds it from its hash by trying.
     """
@@ -144,7 +144,7 @@ def hashed(ticket: bytes) -> bytes:
 
 
 def operator_hash(token: str) -> bytes:
-    """Return what is stored of the operator's token."""
+    """Return the stored digest of the operator's token."""
     return sha256(b"prdp operator" + token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -161,7 +161,7 @@ REPORT_TYPE = "application/vnd.prdp.report"
 BATCH_TYPE = "application/vnd.prdp.reports"
 
 MAX_REPORT_BYTES = 1 << 17
-"""How large a single report may be: as JSON, one of the most bits takes half of it."""
+"""Maximum size of a single report: as JSON, one of the most bits takes half of it."""
 
 MAX_BATCH_BYTES = 1 << 20
 MAX_IN_BATCH = 1_000
@@ -204,7 +204,7 @@ class Rounds:
         return found
 
     def entry_size(self, digest: bytes) -> int:
-        """Return how many bytes a report to a campaign takes in a batch."""
+        """Return the number of bytes of a report to a campaign in a batch."""
         return TICKET_BYTES + _TOKEN + self._sizes[self.campaign(digest).digest]
 
 
@@ -250,7 +250,7 @@ def read_single(content_type: str, body: bytes, ticket: str | None, rounds: Roun
 
 
 def read_batch(content_type: str, body: bytes, rounds: Rounds) -> list[Submission | Refused]:
-    """Read a batch; what is wrong with one report is said of that report alone.
+    """Read a batch; an error in one report is reported for that report alone.
 
     Raises:
         Refused: The bytes are no batch, or its reports are to another campaign.

@@ -45,7 +45,7 @@ class OpenedTable(Protocol):
 
     @property
     def source(self) -> str:
-        """What is made of its rows before prdp sees them, for a question's text; else nothing."""
+        """The transformation of its rows before prdp reads them, for a question's key; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ Table = TypeVar("Table", bound=OpenedTable)
 class Database(Protocol[Table]):
     """Tables of one database, and how statements over them are written and run.
 
-    A statement is written once in DuckDB's SQL, in which each table stands under the name of its slot.
+    A statement is written once in DuckDB's SQL, in which each table has the name of its slot.
 
     Attributes:
         name: The engine's name.
@@ -108,7 +108,7 @@ class Database(Protocol[Table]):
         """Return a statement of DuckDB's SQL as the database runs it.
 
         Raises:
-            InvalidRequest: The database has no word for something in it.
+            InvalidRequest: The database does not support something in it.
         """
 
     @abstractmethod

@@ -51,7 +51,7 @@ class JoinEngine(UnitEngine, Protocol):
         """Refuse, by public facts and before any charge, sources that are gone or have changed columns."""
 
     def has_twice(self, table: str, column: str) -> bool:
-        """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
+        """Say whether a value occurs in several rows of a public table's column; texts are their bytes."""
 
 
 class Engine(UnitEngine, Protocol):
@@ -84,7 +84,7 @@ class Engine(UnitEngine, Protocol):
         """
 
     def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
-        """Read every record once and return what stands behind a column's values, for each group.
+        """Read every record once and return totals by a column's values, for each group.
 
         Raises:
             EngineFailure: As in ``summarise``.

@@ -42,7 +42,7 @@ class Origins:
 
     @classmethod
     def union(cls, parts: Iterable[Origins]) -> Origins:
-        """Return what all parts are read from."""
+        """Return the origins of all parts."""
         found = list(parts)
         return cls(
             {place: words for part in found for place, words in part.places.items()},
@@ -69,7 +69,7 @@ class Origins:
 
 
 def untraced(reason: str) -> Origins:
-    """Return the origins of a table of which nothing can be told."""
+    """Return the origins of a table about which nothing is known."""
     return Origins(untraced=reason)
 
 
@@ -115,7 +115,7 @@ def _overlap(some: tuple[Span, ...], others: tuple[Span, ...]) -> bool:
 
 
 def _reach(spans: tuple[Span, ...]) -> list[int]:
-    """Return how far each span, or one before it, reaches."""
+    """Return the furthest end of each span and those before it."""
     reach: list[int] = []
     for _, end in spans:
         reach.append(max(end, reach[-1]) if reach else end)

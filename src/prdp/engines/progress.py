@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from prdp.errors import EngineFailure
 
-_EVERY = 1.0  # seconds: nothing is told of shorter passes
+_EVERY = 1.0  # seconds: shorter passes are not reported
 _STEP = 5  # percent
 
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """How far a pass over the records is.
+    """Progress of a pass over the records.
 
     Attributes:
         seconds: For how long it has been running.
@@ -35,10 +35,10 @@ class Passing:
 
 
 Listener = Callable[[Passing], None]
-"""Is told how far a pass is."""
+"""Receives the progress of a pass."""
 
 UNKNOWN = -1.0
-"""What an engine says that does not know how far it is."""
+"""Percentage of an engine that does not know its progress."""
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -57,7 +57,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 def progress(listener: Listener) -> Iterator[None]:
     """Tell a listener once a second how far a pass over the records is, from a thread of its own.
 
-    A question may take several passes. What is told is a clock and the engine's estimate of the work that is
+    A question may take several passes. Progress is a clock and the engine's estimate of the work that is
     left, which it seldom has: prdp lets it look at no statistics of the records. Whoever must not see how
     long answers take must not see this either (docs/threat_model.md).
 
@@ -127,7 +127,7 @@ def _telling(listener: Listener, watch: _Watch) -> Iterator[None]:
 
 
 def _report(listener: Listener, watch: _Watch, done: threading.Event) -> None:
-    """Tell a listener until the work is done; if it fails, it is told no more."""
+    """Notify a listener until the work is done; after it fails, it is not called again."""
     begun, most = time.monotonic(), 0
     with suppress(Exception):
         while not done.wait(_EVERY):
@@ -138,13 +138,13 @@ def _report(listener: Listener, watch: _Watch, done: threading.Event) -> None:
 Done = TypeVar("Done")
 
 _IN_USE = "ResourceInUseException"
-"""What DuckDB raises for a statement on a connection that has another's result open."""
+"""DuckDB's exception for a statement on a connection that has another's result open."""
 
 
 def stoppable(
     stopped: tuple[type[Exception], ...], run: Callable[[], Done], lock: threading.Lock | None = None
 ) -> Done:
-    """Return what a statement gives; one that somebody stops is a KeyboardInterrupt, and no failure.
+    """Return the result of a statement; one that is stopped is a KeyboardInterrupt, and no failure.
 
     Args:
         stopped: What the engine raises for a statement that was stopped from elsewhere.
@@ -165,7 +165,7 @@ def stoppable(
 
 
 def advised(words: str, error: Exception) -> str:
-    """Return what is said of a source that cannot be opened, with what to do where that is known.
+    """Return the message for a source that cannot be opened, with advice where there is some.
 
     >>> advised("IOException", OSError())
     'IOException'
@@ -181,7 +181,7 @@ def advised(words: str, error: Exception) -> str:
 def read_or_fail(
     stopped: tuple[type[Exception], ...], run: Callable[[], Done], lock: threading.Lock | None = None
 ) -> Done:
-    """Return what a statement over records gives; whatever goes wrong, it fails with one fixed text."""
+    """Return the result of a statement over records; any error fails with one fixed text."""
     found: Done | None = None
     with suppress(Exception), watched():  # whatever it is, it may speak of a record
         found = stoppable(stopped, run, lock)
@@ -191,7 +191,7 @@ def read_or_fail(
 
 
 def _interruptible(work: Callable[[], Done]) -> Done:
-    """Return what work gives, or raise what the caller's own handler of Ctrl-C raised meanwhile.
+    """Return the result of work, or raise what the caller's own handler of Ctrl-C raised meanwhile.
 
     An engine that calls Python back may turn that into an error of its own, or swallow it.
     """

@@ -48,7 +48,7 @@ from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
 
 _DRAWN: Any = ":b"
-"""Stands for a number that is drawn before a statement can be written."""
+"""Placeholder for a number that is drawn before a statement can be written."""
 
 
 def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def statements(read: Any, schema: Schema, records: str, *, own_column: bool) -> 
 
 
 def later_statement(read: UnitRead, rows: str, *, count_rows: bool) -> str:
-    """Return the statement that follows once a clipping point is drawn; ``:b`` stands for the point."""
+    """Return the statement that follows once a clipping point is drawn; ``:b`` is its placeholder."""
     return scaled_statement(read, rows, Caps((_DRAWN,)), count_rows=count_rows)
 
 
@@ -83,8 +83,8 @@ def later_together(
 SecondLook = Callable[[Sequence[Look]], Sequence[tuple[int, ...]]]
 """Returns, for several looks, each group's totals."""
 
-_ROWS, _UNITS = "prdp_rows", "prdp_owners"
-"""What tables of held rows and units are called; those that are made have a number besides."""
+_ROWS, _UNITS = "prdp_rows", "prdp_units"
+"""Names of the tables of cached rows and units; temporary ones have a number besides."""
 
 
 class StatementRunner(Protocol):
@@ -99,7 +99,7 @@ class StatementRunner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class UnitCache:
-    """What reads a source once for both looks at its units; threads may share it.
+    """Cache that reads a source once for both passes over its units; threads may share it.
 
     Attributes:
         read_once: Whether rows of this source are held: a public fact of what kind of source it is.
@@ -304,7 +304,7 @@ class SqlEngine(InOneProcess):
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def has_twice(self, table: str, column: str) -> bool:
-        """Say whether a value stands in several rows of a public table's column; texts are their bytes."""
+        """Say whether a value occurs in several rows of a public table's column; texts are their bytes."""
         key = id_sql(quoted(column), column, self.schemas[table])
         rows = f"SELECT {key} AS id FROM {self.slot(table)}"
         return bool(

@@ -36,7 +36,7 @@ def source_origins(source: object, table: str | None = None) -> Origins:
 
 
 def traced_once(source: object, engine: object, table: str | None) -> Callable[[], Origins]:
-    """Return what traces an opened table; an engine of a database or a session is asked once, on first use.
+    """Return the tracer of an opened table; an engine of a database or a session is asked once, on first use.
 
     A source of files or frames is traced now, since it may be another one by then.
     """

@@ -88,7 +88,7 @@ NO_INTERVAL = (
 
 
 def miscounted(name: FunctionName, arguments: int) -> str:
-    """Return what is wrong with the number of a function's arguments; empty if nothing is.
+    """Describe a wrong number of a function's arguments; empty if it is right.
 
     >>> miscounted("power", 1), miscounted("power", 2)
     ('power takes two arguments', '')
@@ -99,7 +99,7 @@ def miscounted(name: FunctionName, arguments: int) -> str:
 
 
 def misuse(call: Call) -> Misuse | None:
-    """Return what is wrong with the constants of a call of the right length; None if nothing is.
+    """Describe wrong constants of a call of the right length; None if they are right.
 
     >>> from prdp.expressions.nodes import Column
     >>> misuse(Call("date_trunc", (Text("fortnight"), Column("d"))))[1]
@@ -175,7 +175,7 @@ def check(node: Node, schema: Schema, expected: Kind, text: str) -> Node:
     >>> from prdp.expressions.parse import parse
     >>> from prdp.schema import ColumnType
     >>> schema = {"Age": ColumnType(Kind.NUMBER), "job": ColumnType(Kind.TEXT)}
-    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").remaining
+    >>> check(parse("age >= 40"), schema, Kind.BOOLEAN, "age >= 40").left
     Column(name='Age')
     >>> check(parse("job + 1"), schema, Kind.NUMBER, "job + 1")
     Traceback (most recent call last):
@@ -279,7 +279,7 @@ class _Checker:
         expected = Kind.MOMENT if node.op == "-" and left[1] is Kind.MOMENT else Kind.NUMBER
         if node.op in ("+", "-") and (left[1], right[1]) == (Kind.MOMENT, Kind.NUMBER):
             advice = f"Write such as {node.op} INTERVAL '1 day', or '1 month'."
-            self._refuse(node.right, "a number of what is added to a date must be said", advice)
+            self._refuse(node.right, "a number that is added to a date needs a unit", advice)
         return self._fitting(node.left, left, expected), self._fitting(node.right, right, expected)
 
     def _call(self, node: Call) -> Typed:
@@ -304,7 +304,7 @@ class _Checker:
         for node in nodes:
             value, kind = self.typed(node)
             if kind is not None and found is not None and kind is not found:
-                reason = f"this is a {kind.value}, but what stands before it is a {found.value}"
+                reason = f"this is a {kind.value}, but the value before it is a {found.value}"
                 self._refuse(node, reason, f"{advice}.")
             found = found or kind
             checked.append(value)
@@ -407,7 +407,7 @@ def _dated(typed: Typed, other: Kind | None) -> Typed:
 
 
 def _how_to_convert(node: Node, kind: Kind, other: Kind) -> str:
-    """Return what makes a value of another kind out of one."""
+    """Return the conversion of a value to another kind."""
     written = canonical(node)
     shown = written if len(written) <= _LONGEST_SHOWN else "x"
     match kind, other:
@@ -424,7 +424,7 @@ def _how_to_convert(node: Node, kind: Kind, other: Kind) -> str:
 
 
 def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: Kind) -> str:
-    """Return what to write so that a literal has the other side's kind."""
+    """Return the spelling of a literal in the other side's kind."""
     match literal, other:
         case Text(), Kind.MOMENT:
             return HOW_TO_WRITE_MOMENTS

@@ -57,7 +57,7 @@ def truncated(unit: str, at: datetime) -> datetime | None:
 
 
 def counted(unit: str, start: datetime, end: datetime) -> float | None:
-    """Return how often a unit begins after one moment and until another.
+    """Return the number of times a unit begins after one moment and until another.
 
     >>> counted("year", datetime(2025, 12, 31), datetime(2026, 1, 1))
     1.0

@@ -119,10 +119,10 @@ def _as_moment(value: Any) -> datetime | None:
 
 
 Value = float | str | bool | datetime | None
-"""What an expression can give; ``None`` is unknown."""
+"""Result of an expression; ``None`` is unknown."""
 
 Strict = Negate | Arithmetic | Call | Cast | Compare | InList
-"""What is unknown as soon as one operand is."""
+"""Nodes that are unknown as soon as one operand is."""
 
 _TYPES: dict[Kind | None, type] = {
     Kind.NUMBER: float, Kind.TEXT: str, Kind.BOOLEAN: bool, Kind.MOMENT: datetime,

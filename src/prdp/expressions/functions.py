@@ -45,30 +45,30 @@ CastTarget = Literal["DOUBLE", "INTEGER", "BIGINT", "VARCHAR", "DATE", "TIMESTAM
 CAST_TARGETS: tuple[CastTarget, ...] = get_args(CastTarget)
 
 TRUNCATED_TO = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
-"""What ``date_trunc`` cuts to."""
+"""Units of ``date_trunc``."""
 
 COUNTED_IN = ("year", "quarter", "month", "day", "hour", "minute", "second")
-"""What ``date_diff`` counts; weeks are counted in two ways by different databases, so they are not."""
+"""Units of ``date_diff``; no weeks, since databases count them in two ways."""
 
 ADDED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 """The units of an INTERVAL."""
 
 MAX_DIGITS = 15
-"""How many digits before or behind the point ``round`` may keep."""
+"""Maximum number of digits before or behind the point that ``round`` keeps."""
 
 LONGEST_PATTERN = 1_000
-"""How many characters a pattern of LIKE may have: the time that it takes grows with them."""
+"""Maximum number of characters of a LIKE pattern: its time grows with them."""
 
 MAX_ADDED = 1_000_000_000
-"""How many units an INTERVAL may have."""
+"""Maximum number of units of an INTERVAL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes and gives.
+    """Signature of a function.
 
     Attributes:
-        takes: The kinds of its arguments; None stands for one kind that all such arguments share.
+        takes: The kinds of its arguments; None means one kind that all such arguments share.
         gives: The kind of its result; None for the kind that its arguments share.
         optional: How many of the last arguments may be left out.
         endless: Whether the last argument may be repeated.
@@ -88,7 +88,7 @@ class Signature:
         return len(self.takes) - self.optional, most
 
     def kind(self, place: int) -> Kind | None:
-        """Return what the argument at a place must be."""
+        """Return the kind of the argument at a place."""
         return self.takes[min(place, len(self.takes) - 1)]
 
 
@@ -131,7 +131,7 @@ CASTS: dict[CastTarget, tuple[Kind, tuple[Kind, ...]]] = {
     "DATE": (_M, (_M, _T)),
     "TIMESTAMP": (_M, (_M, _T)),
 }
-"""What each type of a CAST gives, and what it can be made of."""
+"""The kind of each type of a CAST, and the kinds that it converts."""
 
 SPELLED: dict[str, FunctionName] = {
     **{name: name for name in FUNCTIONS if name not in ("concat", "like", "ilike", "date_add")},
@@ -227,7 +227,7 @@ def power(base: float, exponent: float) -> float | None:
 
 
 def remainder(left: float, right: float) -> float | None:
-    """Return what is left of a division, with the sign of what is divided; unknown for zero and infinity.
+    """Return the remainder of a division, with the dividend's sign; unknown for zero and infinity.
 
     >>> remainder(7.5, -2.0), remainder(-7.5, 2.0), remainder(7.5, math.inf), remainder(1.0, 0.0)
     (1.5, -1.5, 7.5, None)

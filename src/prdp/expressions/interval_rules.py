@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prdp.expressions.nodes import ArithmeticOp, CompareOp
 
 _DOUBLES_TO_SPARE = 4
-"""How far the result of a library's logarithm, exponential or power may be off, in doubles."""
+"""Maximum error of a library's logarithm, exponential or power, in doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Interval:
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no number at all."""
+        """True if it holds no number at all."""
         return not self.low <= self.high
 
     @property
     def infinite(self) -> bool:
-        """Whether it reaches an infinity."""
+        """True if it reaches an infinity."""
         return math.inf in (abs(self.low), abs(self.high))
 
     @property
@@ -66,7 +66,7 @@ class Interval:
         return self.low <= value <= self.high
 
     def meet(self, other: Interval) -> Interval:
-        """Return what lies in both."""
+        """Return the intersection."""
         both = Interval(max(self.low, other.low), min(self.high, other.high))
         return EMPTY if both.empty else both
 
@@ -104,7 +104,7 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def arithmetic(op: ArithmeticOp, left: Interval, right: Interval) -> Outcome:
-    """Return what a sum, difference, product, quotient or remainder can be."""
+    """Return the range of a sum, difference, product, quotient or remainder."""
     if left.empty or right.empty:
         return Outcome(EMPTY, total=True)
     zeros, infinities = (left.contains(0.0), right.contains(0.0)), (left.infinite, right.infinite)
@@ -123,7 +123,7 @@ def arithmetic(op: ArithmeticOp, left: Interval, right: Interval) -> Outcome:
 
 
 def _remainder(left: Interval, right: Interval) -> Interval:
-    """Return what has the sign of what is divided, and is no larger than that or than the divisor."""
+    """Return the range of a remainder: the dividend's sign, no larger than the dividend or the divisor."""
     divisor = max(abs(right.low), abs(right.high))
     return Interval(-min(divisor, max(0.0, -left.low)), min(divisor, max(0.0, left.high)))
 
@@ -161,7 +161,7 @@ def _quotient(left: Interval, right: Interval) -> Interval:
 
 
 def call(name: NumberFunction, args: Sequence[Interval]) -> Outcome:  # noqa: C901, PLR0911  (one a function)
-    """Return what a function of numbers can give; a function without a case is a type error."""
+    """Return the range of a function of numbers; a function without a case is a type error."""
     if any(arg.empty for arg in args):
         return Outcome(EMPTY, total=True)
     first = args[0]
@@ -202,11 +202,11 @@ OF_TEXTS_AND_MOMENTS: dict[FunctionName, Interval] = {
     **{name: Interval(*limits) for name, limits in _PART_LIMITS.items()},
     "length": Interval(0.0, _MAX_CHARACTERS),
 }
-"""What functions of texts and moments can give that are numbers, whatever their arguments."""
+"""Ranges of numeric functions of texts and moments, whatever their arguments."""
 
 
 def counted(unit: str) -> Interval:
-    """Return how often a unit can begin between two moments.
+    """Return the range of the number of times a unit begins between two moments.
 
     >>> counted("year").high, counted("day").high
     (9998.0, 3652058.0)
@@ -216,7 +216,7 @@ def counted(unit: str) -> Interval:
 
 
 def to_whole(target: CastTarget, values: Interval) -> Outcome:
-    """Return what the nearest whole numbers of a type can be; outside the type there are none."""
+    """Return the range of the nearest whole numbers of a type; outside the type there are none."""
     if values.empty:
         return Outcome(EMPTY, total=True)
     least, beyond = LIMITS[target]
@@ -230,7 +230,7 @@ def to_whole(target: CastTarget, values: Interval) -> Outcome:
 
 
 def _on_not_negative(arg: Interval, function: Callable[[float], float | None], *, spare: int) -> Outcome:
-    """Return what a growing function gives that is unknown below zero."""
+    """Return the range of an increasing function that is unknown below zero."""
     values = _widened(_ends(function, arg.meet(_NOT_NEGATIVE)), spare)
     return Outcome(values, total=arg.low >= 0)
 
@@ -267,7 +267,7 @@ def _power(base: Interval, exponent: Interval) -> Outcome:
 
 
 def _power_of_size(base: Interval, exponent: Interval) -> Interval:
-    """Return what a base that is not negative gives: monotone in each, so corners are enough."""
+    """Return the range for a base that is not negative: monotone in each, so corners are enough."""
     if base.empty:
         return EMPTY
     ends = product((base.low, base.high), (exponent.low, exponent.high))

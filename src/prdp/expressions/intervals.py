@@ -89,7 +89,7 @@ def bound(node: Node, ranges: Ranges) -> Interval:
 
 
 def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one return a class)
-    """Return what an expression can give, and whether it is a number wherever its columns are.
+    """Return the range of an expression, and whether it is a number wherever its columns are.
 
     >>> from prdp.expressions.parse import parse
     >>> outcome(parse("age + 1"), {"age": Interval(0.0, 120.0)})
@@ -129,7 +129,7 @@ DAYS = Interval(-MAX_DAYS - 1, MAX_DAYS + 1)
 
 
 def _call(node: Call, ranges: Ranges) -> Outcome:
-    """Return what a function can give; of texts and moments nothing is known but their types."""
+    """Return the range of a function; of texts and moments only their types are known."""
     if node.name in NUMBER_FUNCTIONS:
         args = [outcome(arg, ranges) for arg in node.args]
         result = call(node.name, [arg.values for arg in args])
@@ -148,7 +148,7 @@ def _call(node: Call, ranges: Ranges) -> Outcome:
 
 
 def _first_known(nodes: Iterable[Node], ranges: Ranges) -> Outcome:
-    """Join what comes into question: whatever stands before the first constant, and that constant."""
+    """Join the possible outcomes: all nodes before the first constant, and that constant."""
     reached: list[Outcome] = []
     for node in nodes:
         reached.append(outcome(node, ranges))
@@ -158,7 +158,7 @@ def _first_known(nodes: Iterable[Node], ranges: Ranges) -> Outcome:
 
 
 def _cast(node: Cast, ranges: Ranges) -> Outcome:
-    """Return what a CAST to a number can give: of a text, any of the type, or none; of truth, 0 or 1."""
+    """Return the range of a CAST to a number: of a text, any of the type, or none; of truth, 0 or 1."""
     if node.of_boolean:
         truth = _truth(node.operand, ranges)
         ends = [Interval(float(value), float(value)) for value in (0, 1) if (truth.false, truth.true)[value]]
@@ -372,7 +372,7 @@ def _narrowed_by_some(parts: Iterable[Node], ranges: Ranges, *, holds: bool) -> 
 
 
 def column_limit(node: Compare) -> tuple[str, CompareOp, float | None] | None:
-    """Return which column a comparison limits, and how; the limit is None where nothing passes.
+    """Return the column that a comparison limits, and the limit; it is None where nothing passes.
 
     None for a comparison that limits no column by a number.
     """

@@ -40,7 +40,7 @@ _MAX_TRIED = 6
 """Of so many columns all sets are tried; of more, single columns and pairs."""
 
 _States = frozenset[bool | None]
-"""What a node can be: unknown (None), or known; of a condition, false or true."""
+"""Possible states of a node: unknown (None), or known; of a condition, false or true."""
 
 _KNOWN: _States = frozenset((False, True))
 _UNKNOWN: _States = frozenset((None,))
@@ -85,11 +85,11 @@ def _may_be_unknown(node: Node) -> dict[str, None]:
 
 
 _Columns = Mapping[str, _States]
-"""What columns can be; all others have values."""
+"""Possible states of columns; all others have values."""
 
 
 def _states(node: Node, unknown: _Columns) -> _States:  # noqa: C901, PLR0911  (one return a class)
-    """Return what a node can be where columns can be so."""
+    """Return the possible states of a node, given those of columns."""
     match node:
         case Null():
             return _UNKNOWN
@@ -121,7 +121,7 @@ def _states(node: Node, unknown: _Columns) -> _States:  # noqa: C901, PLR0911  (
 
 
 def _joined(parts: list[_States], *, decisive: bool) -> _States:
-    """Return what AND (``decisive`` is false) or OR (true) of parts can be."""
+    """Return the possible states of AND (``decisive`` is false) or OR (true) of parts."""
     found: set[bool | None] = set()
     if any(decisive in part for part in parts):
         found.add(decisive)
@@ -173,7 +173,7 @@ class Threshold:
 def invalid_regions(
     node: Node, column: str, within: Interval, threshold: Threshold
 ) -> tuple[list[Interval], bool]:
-    """Return where, in the range of its only column, an expression gives no valid budget, and if that is all.
+    """Return values of its only column for which an expression gives no valid budget, and if it is complete.
 
     It is not where the expression is too intricate to be decided everywhere.
     """
@@ -276,7 +276,7 @@ def _cut_at_constants(node: Node, within: Interval) -> list[Interval]:
 
 
 def _middle(piece: Interval) -> float | None:
-    """Return where to split: by magnitude as long as the ends differ in it; None when narrow."""
+    """Return the point to split at: by magnitude as long as the ends differ in it; None when narrow."""
     low, high = piece.low, piece.high
     size, largest = sorted((abs(low), abs(high)))
     if high - low <= _NARROW * largest:
@@ -323,7 +323,7 @@ def _grid(within: Interval, numbers: list[float]) -> list[float]:
 def _named_values(node: Node) -> dict[str, list[Value]]:
     """Return, for columns that are not numbers, the values that the expression compares with.
 
-    A text that is not named stands for all others.
+    A text that is not named represents all others.
     """
     named: dict[str, list[Value]] = {}
     for part in walk(node):

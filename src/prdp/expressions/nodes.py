@@ -34,23 +34,23 @@ MIRRORED: dict[CompareOp, CompareOp] = {
 """The comparison that says the same with its sides exchanged."""
 
 OR, AND, NOT, COMPARE, CONCAT, SUM, PRODUCT, SIGN, ATOM = range(9)
-"""How tightly an operation binds, from the loosest to the tightest."""
+"""Precedence of operations, from the loosest to the tightest."""
 
 
 __all__ = [
     "ARITHMETIC", "COMPARISONS", "FUNCTIONS", "MIRRORED", "OPPOSITE", "ArithmeticOp", "CompareOp",
     "FunctionName", "arity",
 ]  # fmt: skip
-"""What is defined elsewhere and read from here, beside all that is defined here."""
+"""Names that are defined elsewhere and exported here, beside all that is defined here."""
 
 MAX_LEVELS = 128
-"""How many levels a tree may have, so that walking it never runs out of stack."""
+"""Maximum number of levels of a tree, so that walking it never runs out of stack."""
 
 MAX_NODES = MAX_ARGUMENTS
-"""How many nodes a tree may have, not counting constants."""
+"""Maximum number of nodes of a tree, not counting constants."""
 
 MAX_CONSTANTS = 5_000
-"""How many constants a tree may have: about what the longest text has room for."""
+"""Maximum number of constants of a tree: about what the longest text has room for."""
 
 Span = tuple[int, int]
 
@@ -147,7 +147,7 @@ class Compare(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class InList(_Placed):
-    """Whether a value is one of a list of constants (IN)."""
+    """Test that a value is one of a list of constants (IN)."""
 
     operand: Node
     items: tuple[Number | Text | Moment | Boolean, ...]
@@ -160,41 +160,41 @@ class InList(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class And(_Placed):
-    """Whether all parts hold; no part is itself an And."""
+    """Conjunction of parts; no part is itself an And."""
 
     parts: tuple[Node, ...]
 
     every: ClassVar[bool] = True
-    """Whether every part must hold."""
+    """True: every part must hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Or(_Placed):
-    """Whether some part holds; no part is itself an Or."""
+    """Disjunction of parts; no part is itself an Or."""
 
     parts: tuple[Node, ...]
 
     every: ClassVar[bool] = False
-    """Whether every part must hold."""
+    """False: one part is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Not(_Placed):
-    """Whether a condition fails."""
+    """Negation of a condition."""
 
     operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class IsNull(_Placed):
-    """Whether a value is unknown."""
+    """Test that a value is unknown."""
 
     operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class IsTrue(_Placed):
-    """Whether a condition holds; it does not where it is unknown."""
+    """Test that a condition holds; it does not where it is unknown."""
 
     operand: Node
 

@@ -82,7 +82,7 @@ class Cursor:
         self._tokens = tokens
         self._at = 0
 
-    # What stands where.
+    # The position in the tokens.
 
     def _sees(self, *words: str) -> bool:
         return self._at < len(self._tokens) and self._tokens[self._at].lower in words
@@ -118,7 +118,7 @@ class Cursor:
                 self._refuse(word.span, *known)
         if token.is_text and before.is_name:
             self._refuse(self._here(), "conversions are written as CAST here", "Write CAST('text' AS DATE).")
-        self._refuse(self._here(), "this does not fit after what stands before it")
+        self._refuse(self._here(), "this does not fit after the text before it")
 
     def _small(self, node: Node) -> Node:
         """Return a node, unless it is too large; one that repeats a part of the text may be."""
@@ -137,7 +137,7 @@ _INTERVAL = re.compile(r" *([+-]?[0-9]{1,10}) *([A-Za-z]*) *", re.ASCII)
 
 
 class FunctionReader(Cursor):
-    """Reads functions; what stands in them is read by the class that has the grammar."""
+    """Reads functions; their arguments are read by the class that has the grammar."""
 
     def _whole_expression(self) -> Node:
         raise NotImplementedError
@@ -431,7 +431,7 @@ class _Reader(FunctionReader):
         above = Compare(">=", operand, low, span=hull((operand.span, low.span)))
         return self._small(conjunction((above, Compare("<=", operand, high, span=span)), span))
 
-    # What stands alone.
+    # Operands.
 
     def _operand(self, loosest: int) -> Node:
         if sign := self._take("+", "-"):

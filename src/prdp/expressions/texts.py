@@ -95,7 +95,7 @@ def upper(text: str) -> str:
 
 
 class Wildcard(Enum):
-    """What a pattern may hold beside texts."""
+    """Wildcards of a pattern."""
 
     ANY = "%"
     ONE = "_"
@@ -157,13 +157,13 @@ def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
 
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-"""What is cut off unless other characters are named: Unicode's space separators; no tabs or ends of lines."""
+"""Characters that TRIM removes by default: Unicode's space separators; no tabs or ends of lines."""
 
 MAX_BYTES = 1 << 24
-"""How long a text may be that is put together, in bytes of UTF-8; a longer one is unknown."""
+"""Maximum length of a concatenated text, in bytes of UTF-8; a longer one is unknown."""
 
 FARTHEST = 2**31 - 1
-"""Where counting of characters ends: no text has more."""
+"""Last place of a character: no text has more."""
 
 
 def substring(text: str, start: float, length: float | None = None) -> str | None:

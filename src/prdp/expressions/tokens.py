@@ -128,7 +128,7 @@ def moment_from(text: str) -> datetime | None:
 
 
 def is_writable(text: str) -> bool:
-    """Return whether a text can stand in a statement: no NUL, no half of a character.
+    """Return whether a text can be written in a statement: no NUL, no half of a character.
 
     >>> is_writable("café"), is_writable(chr(0))
     (True, False)
@@ -177,17 +177,17 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether this is a word or a name in quotes."""
+        """True if this is a word or a name in quotes."""
         return self.written[0].isalpha() or self.written[0] in '_"'
 
     @property
     def is_number(self) -> bool:
-        """Whether this is a number, or meant as one."""
+        """True if this is a number, or meant as one."""
         return self.written[0].isdigit() or (self.written[0] == "." and len(self.written) > 1)
 
     @property
     def is_text(self) -> bool:
-        """Whether this is a text in quotes."""
+        """True if this is a text in quotes."""
         return self.written[0] == "'"
 
 
@@ -308,7 +308,7 @@ _INSTEAD = {
     "cos": "Angles are not computed.",
     "tan": "Angles are not computed.",
 }
-"""What is written in place of functions that other languages have."""
+"""Replacements of functions that other languages have."""
 
 _REFUSED_WORDS: dict[str, Refusal] = {
     **_all(_AGGREGATES, "an aggregate looks at many records", _LEAST_OR_GREATEST),
@@ -410,7 +410,7 @@ def _screen_word(text: str, token: Token, before: Token | None, after: Token | N
 
 
 def refusal_of(word: str) -> Refusal | None:
-    """Return why a word is refused that stands where none is read; None if there is nothing to say."""
+    """Return the reason why a word is refused in a place where none is read; None if there is none."""
     return _REFUSED_WORDS.get(word)
 
 

@@ -31,7 +31,7 @@ from prdp.tables.custom import (
 
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
-    """What is public about the records of a graph or of links."""
+    """Public facts about the records of a graph or of links."""
 
     policy: Policy
     levels: Levels
@@ -47,7 +47,7 @@ class KeptFacts:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What a mechanism is given once the domain is known.
+    """The input of a mechanism once the domain is known.
 
     Attributes:
         read: What is read of the source.
@@ -87,7 +87,7 @@ def kept_run_plan(
     share: Exact,
     options: Mapping[str, Any],
 ) -> KeptRunPlan:
-    """Return what will be done to run a mechanism, or refuse it by public facts."""
+    """Return the plan of a mechanism's run, or refuse it by public facts."""
     refuse_unless_run(options["name"])
     refuse_unless_mechanism(mechanism, {})
     return KeptRunPlan(

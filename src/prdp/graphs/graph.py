@@ -242,7 +242,7 @@ class TriangleEngine:
         )
 
     def total(self) -> int:
-        """Return how many triangles there are."""
+        """Return the number of triangles."""
         return int(self._scratch.arrays("SELECT count(*) AS total FROM triangles")["total"][0])
 
     def loads(self) -> Integers:
@@ -265,7 +265,7 @@ class TriangleEngine:
         return np.array([found[name] for name in ("x", "y", "z")], dtype=np.int64).T
 
     def by_level(self) -> dict[int, int]:
-        """Return how many triangles there are for each least level among their edges."""
+        """Return the number of triangles for each least level among their edges."""
         found = self._scratch.arrays("SELECT level, count(*) AS count FROM triangles GROUP BY level")
         return dict(zip(found["level"].tolist(), found["count"].tolist(), strict=True))
 
@@ -522,7 +522,7 @@ def open(  # noqa: A001  (prdp.graphs.open is what users call it)
 ) -> Graph:
     """Open a table of edges for private questions about the graph. Reads no edge.
 
-    A record is a pair of two different public nodes, whichever way round and in however many rows it stands.
+    A record is a pair of two different public nodes, in either order and in any number of rows.
     Its budget is the least of its rows'; a row without a valid budget leaves its pair out.
 
     >>> import numpy
@@ -692,7 +692,7 @@ class Graph(Opened):
         return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def plan(self, query: GraphQuery, share: Exact, method: Chosen | None = None) -> Plan:
-        """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
+        """Return the mechanism that would answer a query, or refuse by public facts; reads nothing."""
         part = exact_share(share)
         if not isinstance(query, GraphQuery):
             raise InvalidRequest(
@@ -717,7 +717,7 @@ class Graph(Opened):
         return Plan((planned,), part, reading.where, source=source, snapshot=self.snapshot)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:
-        """Return what would be charged, read and drawn for a query; reads and charges nothing."""
+        """Return the plan of a query: charge, reads and draws; reads and charges nothing."""
         record = f"a pair of the {len(self._reader.source.nodes):,} public nodes, with all of its rows"
         tables = (("prdp_records", f"{self.name}, of which pairs of public nodes take part"),)
         return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables))

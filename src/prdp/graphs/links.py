@@ -59,7 +59,7 @@ from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
 MAX_COLUMNS = 64
-"""How many records a row can name; certificates add up as many prices in 64 bits."""
+"""Maximum number of records that a row can name; certificates add up as many prices in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,13 +395,13 @@ class Links(Opened):
         return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
 
     def explain(self, query: Count, *, share: Exact, method: Chosen | None = None) -> str:
-        """Return what would be charged, read and drawn for a query; reads and charges nothing."""
+        """Return the plan of a query: charge, reads and draws; reads and charges nothing."""
         columns = ", ".join(self._source.table_of)
         record = f"each record that a row names ({columns}), with all rows that name it"
         return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md"))
 
     def plan(self, query: Count, share: Exact, method: Chosen | None = None) -> Plan:
-        """Return what would answer a query, or refuse by public facts; reads and charges nothing."""
+        """Return the mechanism that would answer a query, or refuse by public facts; reads nothing."""
         if not isinstance(query, Count):
             raise InvalidRequest("rows that name private records are counted: ask for prdp.count().")
         options = Options.of(method)

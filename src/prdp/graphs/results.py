@@ -28,7 +28,7 @@ class Results(Protocol):
     """Results inside an engine; records are numbered."""
 
     def total(self) -> int:
-        """Return how many results there are."""
+        """Return the number of results."""
 
     def loads(self) -> Integers:
         """Return, for each record, how many results use it."""
@@ -37,7 +37,7 @@ class Results(Protocol):
         """Return the results that use one of these records: a row of different records each, -1 for none."""
 
     def by_level(self) -> Mapping[int, int]:
-        """Return how many results there are for each least level among their records."""
+        """Return the number of results for each least level among their records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Packed:
         return sum(self.levels.quanta(level) // lattice * count for level, count in enumerate(counts))
 
     def slack(self, per_quantum: Fraction) -> int:
-        """Return how far the certified value may be above the optimum: 2^-8 of the least allowance."""
+        """Return the maximum excess of the certified value over the optimum: 2^-8 of the least allowance."""
         return max(2, int(self.levels.quanta(0) * per_quantum) >> _SLACK_BITS)
 
     def value(self, per_quantum: Fraction) -> int:
@@ -131,7 +131,7 @@ class Listed:
     level: Integers = field(repr=False)
 
     def total(self) -> int:
-        """Return how many results there are."""
+        """Return the number of results."""
         return len(self.rows)
 
     def loads(self) -> Integers:
@@ -146,7 +146,7 @@ class Listed:
         return self.rows[chosen[self.rows].any(axis=1)]
 
     def by_level(self) -> Mapping[int, int]:
-        """Return how many results there are for each least level among their records."""
+        """Return the number of results for each least level among their records."""
         levels = np.append(self.level, np.iinfo(np.int64).max)
         values, counts = np.unique(levels[self.rows].min(axis=1), return_counts=True)
         return dict(zip(values.tolist(), counts.tolist(), strict=True))
@@ -225,7 +225,7 @@ class CutStars:
         return given_up + kept * self.steps
 
     def _worth_keeping(self, allowance: int) -> int:
-        """Return how many edges a node must have for one of this allowance to be worth giving up."""
+        """Return the number of edges of a node from which one of this allowance is worth giving up."""
         low, high = self.size, max(self.size, self.pairs.nodes + 1)
         while low < high:
             middle = (low + high) // 2

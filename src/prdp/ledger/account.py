@@ -48,7 +48,7 @@ class Notes:
     """Notes beside a charge's question: kept with the charge, and never what a question is found by.
 
     Attributes:
-        region: Whom it is charged to, as JSON; None for everybody. A ledger that was begun without fixed
+        region: The charged region, as JSON; None for everybody. A ledger without immutable
             columns counts it as charged to everybody, which is never too little.
         snapshot: Which snapshot of the data was asked; the question's own text says so as well.
         warm_start: Where an earlier release's exact place is used, that place and where it is from.
@@ -64,7 +64,7 @@ class Notes:
 NO_NOTES = Notes()
 
 LATEST = 1000
-"""How many answered charges are looked through for what a question may start from."""
+"""Number of answered charges that are searched for a warm start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Charge:
         number: Its place in the ledger, from 0.
         purpose: What it is for.
         token: A random word of its own: a ledger that was replaced meanwhile does not know it.
-        notes: What stands beside it since it was made, so that whoever takes it up draws from the same law.
+        notes: Its notes since it was made, so that whoever resumes it draws from the same law.
     """
 
     number: int
@@ -95,7 +95,7 @@ class Entry:
         who: Who asked.
         at: When, in UTC, as the clock of the asking machine had it; ISO 8601.
         release: What was answered; None while the charge is unanswered.
-        notes: What stands beside the question.
+        notes: Notes on the question.
     """
 
     number: int
@@ -113,7 +113,7 @@ class Ledger(Protocol):
     The order that every caller keeps: ``charge``, read the records, draw, ``record``, show what
     ``record`` returned. A charge without a release (a crash, an engine that failed) is taken up by
     the next charge for the same purpose, because nobody has seen its answer. For the same reason the
-    first release that is recorded for a charge stands, and every caller shows that one.
+    first release that is recorded for a charge is final, and every caller shows that one.
     """
 
     @property
@@ -122,7 +122,7 @@ class Ledger(Protocol):
 
     @property
     def immutable(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to; none where all is charged to everybody."""
+        """The columns that narrow the charged region; none where all is charged to everybody."""
 
     def remaining_in(self, region: str | None) -> Fraction:
         """Return the part of their budgets that all records of a region have left; None is everybody."""
@@ -162,7 +162,7 @@ class Ledger(Protocol):
         """
 
     def record(self, charge: Charge, release: Released) -> Released:
-        """Attach a release to a charge; return the release that stands."""
+        """Attach a release to a charge, unless it has one; return the recorded release."""
 
 
 def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTES) -> None:
@@ -191,7 +191,7 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
 
 
 def remaining_after(spent: Fraction) -> Fraction:
-    """Return what is left of everybody's budget; charges by region may add up to more than the whole.
+    """Return the rest of everybody's budget; charges by region may add up to more than the whole.
 
     >>> remaining_after(Fraction(3, 4)), remaining_after(Fraction(5, 4))
     (Fraction(1, 4), Fraction(0, 1))
@@ -200,14 +200,14 @@ def remaining_after(spent: Fraction) -> Fraction:
 
 
 def sum_with(spent: Fraction, share: Fraction) -> Fraction:
-    """Return what is spent with one more share, if that is no more than the whole and can be kept.
+    """Return the sum with one more share, if that is no more than the whole and can be kept.
 
     >>> sum_with(Fraction(1, 2), Fraction(1, 4))
     Fraction(3, 4)
     >>> sum_with(Fraction(1, 2), Fraction(3, 4))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    prdp.errors.BudgetExhausted: this question asks for 3/4 of every record's budget, but 1/2 is left. ...
+    prdp.errors.BudgetExhausted: the query asks for 3/4 of every record's budget, but 1/2 is left. ...
     """
     if spent + share > 1:
         raise BudgetExhausted(asked=share, remaining=remaining_after(spent))
@@ -237,7 +237,7 @@ def refuse_unless_a_share(share: Fraction) -> None:
 
 
 _NAMED = 5
-"""How many earlier questions a refusal names."""
+"""Number of earlier questions that a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class Spent:
         number: Its place in the ledger.
         purpose: Its question.
         share: What it cost.
-        region: Whom it was charged to.
+        region: The charged region.
         quota: Out of whose quota it was paid; None for nobody's.
     """
 
@@ -260,7 +260,7 @@ class Spent:
 
 
 def charged_region(region: str | None, immutable: Sequence[str]) -> Region:
-    """Return whom a text charges in a ledger with fixed columns; without any, everybody.
+    """Return the region that a text charges in a ledger with immutable columns; without any, everybody.
 
     >>> charged_region('[{"week": {"whole": [46]}}]', []) == EVERYBODY
     True
@@ -316,7 +316,7 @@ def refuse_what_does_not_fit(
     raise BudgetExhausted(
         share,
         remaining,
-        f"this question asks for {share} of {about}, but {shown_part(remaining)} is left where it was asked "
+        f"the query asks for {share} of {about}, but {shown_part(remaining)} is left where it was asked "
         "about "
         "most. Charged before, and overlapping:\n" + "\n".join(lines) + "\n",
         *remedy,
@@ -335,8 +335,8 @@ def refuse_past_a_quota(
     raise BudgetExhausted(
         share,
         remaining,
-        f"this question asks for {share}, but {name!r} has a quota of {quota}, of which "
+        f"the query asks for {share}, but {name!r} has a quota of {quota}, of which "
         f"{shown_part(remaining)} "
-        "is left for these records. Nothing was charged. Ask for less, or let the ledger's owner raise it: "
+        "is left for these records. Nothing was charged. Ask for less, or have the quota raised: "
         f"prdp ledger FILE quota {name} SHARE.",
     )

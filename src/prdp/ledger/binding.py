@@ -17,9 +17,9 @@ from prdp.schema import Bounds, Rounding, Schema
 
 _ROUNDING = "units"  # what files call the rounding steps of columns, from their first format on
 _MAY_GROW = {"bounds", _ROUNDING}
-_IMMUTABLE = "immutable"  # said once, when a ledger is begun; whoever opens it later need not say it again
+_IMMUTABLE = "immutable"  # declared once, when a ledger is created; optional when it is opened later
 _ONE_ROW = "one_row_per_unit"  # there only where it is so
-_SOURCE = "source"  # what a relation makes of its table: fixed columns are those of one relation
+_SOURCE = "source"  # what a relation makes of its table: immutable columns are those of one relation
 
 
 _SCHEMA = "schema"
@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"u?(?:tiny|small|medium|big|huge)?int(?:eger|[0-9]+)?|long|
 """The types of whole numbers, of whatever width and engine: which of them a column has changes no value."""
 
 _TEXTS = {"ENUM": "VARCHAR"}
-"""What holds texts has one name, whatever keeps them: a categorical of pandas, of Polars, a Parquet file."""
+"""One name for all types of texts: a categorical of pandas, of Polars, a Parquet file."""
 
 
 def bound_types(schema: Schema) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Binding:
 
     @property
     def immutable(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to: none where units may have several rows.
+        """The columns that narrow the charged region: none where units may have several rows.
 
         >>> Binding({"name": "visits", "immutable": ["week"]}).immutable, Binding({"name": "v"}).immutable
         (('week',), ())
@@ -111,7 +111,7 @@ class Binding:
         return cls(strict_json(text))
 
     def to_json(self) -> str:
-        """Return the facts as one line of text; a source is kept only where fixed columns are those of it."""
+        """Return the facts as one line of text; a source is kept only with immutable columns."""
         facts = {
             name: fact for name, fact in self.facts.items() if name != _SOURCE or _IMMUTABLE in self.facts
         }
@@ -122,8 +122,8 @@ class Binding:
 
         Bounds and rounding steps of a column that had none may be added: a question about the column states
         them itself, and if the policy read it, its range would differ as well. So may columns, and those that
-        neither the policy nor the bounds read may be missing; whole numbers may be wider. Fixed columns need
-        not be said again, and are never changed; where there are any, nor is the relation that they are
+        neither the policy nor the bounds read may be missing; whole numbers may be wider. Immutable ones need
+        not be declared again, and are never changed; where there are any, nor is the relation that they are
         columns of.
 
         >>> before = Binding({"name": "accounts", "bounds": {"age": ["0", "120"]}})
@@ -138,7 +138,9 @@ class Binding:
         columns = other.facts.get(_SCHEMA, {})
         immutable = self.facts.get(_IMMUTABLE) or ()
         gone = [
-            f"fixed: {name} -> none" for name in immutable if _SCHEMA in other.facts and name not in columns
+            f"immutable: {name} -> none"
+            for name in immutable
+            if _SCHEMA in other.facts and name not in columns
         ]
         return gone + [
             line
@@ -151,7 +153,7 @@ class Binding:
 
 
 def _settled(source: str) -> str:
-    """Return what a relation makes of its table, without the name that rows in memory have in one process."""
+    """Return a relation's transformation of its table, without a name that is local to one process."""
     return source.partition(", ")[0] if source.startswith("rows in memory, ") else source
 
 
@@ -160,10 +162,10 @@ def _end(end: Fraction | None) -> str:
 
 
 def shown_fact(fact: str) -> str:
-    """Return what a fact is called where a person reads it.
+    """Return the display name of a fact.
 
     >>> shown_fact("units"), shown_fact("privacy_unit")
-    ('rounding step', 'protect')
+    ('round_to', 'privacy_unit')
     """
     return "round_to" if fact == _ROUNDING else fact
 

@@ -122,7 +122,7 @@ class DurableLedger:
 
     @property
     def shown(self) -> str:
-        """Where it is, for people: the file, or the database's address without user and password."""
+        """Its location, for people: the file, or the database's address without user and password."""
         return self._storage.shown
 
     def attach(self, binding: Binding) -> None:
@@ -145,7 +145,7 @@ class DurableLedger:
 
     @property
     def immutable(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to; said when the ledger was begun."""
+        """The columns that narrow the charged region; declared when the ledger was created."""
         return self.binding.immutable
 
     @property
@@ -209,7 +209,7 @@ class DurableLedger:
 
     @property
     def quotas(self) -> dict[str, Fraction]:
-        """What each name may spend of any record's budget, by the newest word on it."""
+        """The quota of each name, as a part of any record's budget, by its latest entry."""
         return dict(self._current().quotas)
 
     def set_quota(self, name: str, share: Exact) -> None:
@@ -295,7 +295,7 @@ class DurableLedger:
         return replace(notes, quota=name)
 
     def record(self, charge: Charge, release: Released) -> Released:
-        """Attach a release to a charge and sync it, unless it has one; return the one that stands."""
+        """Attach a release to a charge and sync it, unless it has one; return the recorded release."""
 
         def write(database: LedgerTables, account: Account, _: bool) -> tuple[Released, Account]:
             known = 0 <= charge.number < len(account.charges)
@@ -309,7 +309,7 @@ class DurableLedger:
             fields = (charge.number, release_to_json(release))
             return release, self._append(database, account, "releases", fields)
 
-        trouble = "the charge stands unanswered; ask the same question again, it costs nothing more"
+        trouble = "the charge is recorded, unanswered; ask the same question again, it costs nothing more"
         return self._writing(write, trouble)
 
     def backup(self, to: Path | str) -> None:
@@ -394,7 +394,7 @@ class DurableLedger:
         return done
 
     def _known(self) -> tuple[Account, Head]:
-        """Return what was seen so far; before a transaction begins, which then has at least that."""
+        """Return the rows seen so far; before a transaction begins, which then has at least that."""
         known = self._account
         return known, newest_seen(self.shown, known.identity) or known.head
 

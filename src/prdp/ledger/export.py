@@ -21,7 +21,7 @@ from prdp.release.release import Release
 from prdp.release.table import CustomRelease, ReleaseTable, shown_key
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
+"""Characters that a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
 
 _NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
 
@@ -33,7 +33,7 @@ class Line:
     ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
     a table has a line for each group and question. ``low`` and ``high`` are the ends of the interval that is
     printed, empty where there is none on that side; ``flag`` says if the answer is low precision or
-    unreliable, or the table too poor in budget to tell what was clipped.
+    unreliable, or the table's budget insufficient to know what was clipped.
     """
 
     number: int
@@ -95,7 +95,7 @@ def _finite(end: float) -> float | None:
 
 
 def _number(release: Release | CustomRelease | None) -> float | None:
-    """Return what a caller's mechanism returned, where it is one number."""
+    """Return the result of a caller's mechanism, where it is one number."""
     value = release.value if release else None
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 

@@ -1,7 +1,7 @@
 """The tables of a ledger, the guards that let rows be added alone, and the hash chain over the rows.
 
 Rows of all tables are in one chain, in the order in which they were written. A row that is changed, removed,
-inserted or moved breaks it, and the newest hash, the head, stands for everything before it. There is no key:
+inserted or moved breaks it, and the newest hash, the head, covers everything before it. There is no key:
 whoever may insert rows can continue a chain, but can neither change nor remove what another process has seen.
 """
 
@@ -233,7 +233,7 @@ def newest_seen(shown: str, identity: str) -> Head | None:
 
 
 def all_seen() -> dict[tuple[str, str], Head]:
-    """Return what this process has seen so far of all ledgers."""
+    """Return the rows that this process has seen so far of all ledgers."""
     return _SEEN.copy()
 
 

@@ -74,7 +74,7 @@ class MemoryLedger:
 
     @property
     def immutable(self) -> tuple[str, ...]:
-        """The columns that narrow whom a question is charged to."""
+        """The columns that narrow the charged region."""
         return self._immutable
 
     @property
@@ -135,7 +135,7 @@ class MemoryLedger:
         >>> ledger.charge("sum of age", Fraction(1, 2))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        prdp.errors.BudgetExhausted: this question asks for 1/2 of every record's budget, but 1/4 is left. ...
+        prdp.errors.BudgetExhausted: the query asks for 1/2 of every record's budget, but 1/4 is left. ...
         """
         self._refuse_elsewhere()
         refuse_unless_a_charge(purpose, share, notes)
@@ -163,7 +163,7 @@ class MemoryLedger:
         return Charge(len(self._entries) - 1, purpose, notes=notes)
 
     def record(self, charge: Charge, release: Released) -> Released:
-        """Attach a release to a charge, unless it has one; return the release that stands."""
+        """Attach a release to a charge, unless it has one; return the recorded release."""
         return self._alone(lambda: self._record(charge, release))
 
     def _record(self, charge: Charge, release: Released) -> Released:

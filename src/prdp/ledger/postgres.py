@@ -97,7 +97,7 @@ _WAITS = (0.0, 0.0, 0.5, 1.0, 2.0, 4.0)
 
 _PATIENCE_SECONDS = 120
 _STALLED_SECONDS = 100
-"""How long others are waited for, and how long a writer that does nothing holds them up."""
+"""Timeout of waiting for others, and of a writer that does nothing while it holds them up, in seconds."""
 
 _SYNCED = (
     "SELECT set_config('synchronous_commit', 'on', true) "
@@ -108,14 +108,14 @@ _SYNCED = (
 _CONFLICTS = {"23505", "40001", "40P01"}
 _ENDINGS = {"57P01", "57P02", "57P03", "57P05", "25P03"}
 _UNCERTAIN = (
-    "the connection was lost while it was committed, so it stands or it does not. Do the same again: what "
-    "stands is found, and nothing is paid twice"
+    "the connection was lost while it was committed, so it may or may not be recorded. Ask again: a recorded "
+    "charge is found, and nothing is paid twice"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a transaction was not done.
+    """The failure of a transaction.
 
     Attributes:
         reason: In words of our own.

@@ -36,24 +36,24 @@ _FEW = 20
 """Tables of more groups are written by columns."""
 
 _LATER: dict[str, Any] = {
-    "chosen": None,  # how far off a chosen value may be was not said
+    "chosen": None,  # the error of a chosen value was not recorded
     "whole": False,  # counts were printed with decimals
     "usual": 0,  # there were no points beyond the bounds
     "border": 0,
-    "seen": "last",  # only tiers said what they dropped
+    "seen": "last",  # only tiers recorded what they dropped
     "unknown": False,
     "at": None,
     "drawn": None,  # one draw was for both signs
-    "clipped": None,  # which records a point clips was not said in the user's terms
+    "clipped": None,  # clipped records were not described in the user's terms
     "shape": None,  # all public noise was Laplace's
-    "left_out": "",  # whom an answer is not about was not said
+    "left_out": "",  # excluded records were not recorded
     "leader": None,  # every total chose its own point
     "among": 1,  # no answer knew that it was selected
-    "center": None,  # what a variance's squares are around was not said
-    "measured": None,  # the choice alone told what lies beyond its point
+    "center": None,  # the center of a variance's squares was not recorded
+    "measured": None,  # only the choice was evidence of values beyond its point
     "recorded_at": "",  # the charge says when: it is no part of what was recorded
 }
-"""What fields say that were not written at first; ``mixed`` was where values pulled both ways."""
+"""Defaults of fields that were not written at first; ``mixed`` was where values pulled both ways."""
 
 
 def release_to_json(release: Released) -> str:
@@ -73,7 +73,7 @@ def release_to_json(release: Released) -> str:
 
 
 def _rows_form(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the answers row by row; those of many groups by columns, what is said of many written once."""
+    """Return the answers row by row; those of many groups by columns, with shared metadata written once."""
     if isinstance(rows, ReleaseRows) and len(rows) > _FEW:
         columns = [column for column in rows.columns if isinstance(column, ReleaseColumn)]
         abouts = columns[0].abouts if len(columns) == len(rows.columns) else None
@@ -119,7 +119,7 @@ def _form(release: Release) -> dict[str, Any]:
 
 
 def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
-    """Return what is public about clipped records; the policy as text that is read again."""
+    """Return the public facts about clipped records; the policy as text that is parsed again."""
     facts = {one.name: getattr(terms, one.name) for one in fields(ClippedTerms)}
     policy = {one.name: getattr(terms.policy, one.name) for one in fields(Policy)}
     return facts | {"policy": policy | {"expression": canonical(terms.policy.expression)}}
@@ -374,7 +374,7 @@ def _refuse_unless_fields(form: object, kind: type[Any]) -> None:
 
 
 def _key_form(value: KeyValue) -> object:
-    """Return a key as JSON; what JSON has no word for is a list that starts with its kind."""
+    """Return a key as JSON; a value unknown to JSON is a list that starts with its kind."""
     match value:
         case Bin():
             return ["bin", spelled(value.low), spelled(value.high), value.last]

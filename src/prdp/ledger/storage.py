@@ -13,7 +13,7 @@ from prdp.release.formatting import optional_library
 from prdp.safety.database_address import is_database
 
 _OTHER = re.compile(r"[A-Za-z][\w+.-]+:/")
-"""How addresses begin, also where a Path has taken one for a file's."""
+"""Prefix of addresses, also where a Path has taken one for a file's."""
 
 Done = TypeVar("Done")
 Rows = Sequence[tuple[Any, ...]]
@@ -22,7 +22,7 @@ Contents = Mapping[str, Rows]
 
 
 class Found(Protocol):
-    """What a statement found."""
+    """Result of a statement."""
 
     def fetchone(self) -> Any:
         """Return the next row; None if there is none."""
@@ -38,7 +38,7 @@ class LedgerTables(Protocol):
     """A ledger's tables within one transaction; statements are SQL that SQLite and PostgreSQL both take."""
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Found:
-        """Run a statement; each ``?`` in it stands for a value."""
+        """Run a statement; each ``?`` in it is a placeholder for a value."""
 
 
 class Storage(Protocol):
@@ -50,7 +50,7 @@ class Storage(Protocol):
 
     @property
     def shown(self) -> str:
-        """What messages and exports call it; never with a password."""
+        """Its name in messages and exports; never with a password."""
 
     @property
     def path(self) -> Path | None:
@@ -74,12 +74,12 @@ class Storage(Protocol):
     def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
         """Do what reads and writes, alone, as one transaction.
 
-        ``work`` is told whether it is done once more, because it is not known if what it wrote before stands.
+        ``work`` is passed whether this is a retry, because its earlier writes may or may not be committed.
         """
 
 
 def storage_of(place: Path | str) -> Storage:
-    """Return where a ledger is kept: a file's path, or the address of a PostgreSQL database.
+    """Return the location of a ledger: a file's path, or the address of a PostgreSQL database.
 
     >>> storage_of("postgresql://ana:secret@db.example/team?ledger=visits").shown
     'postgresql://db.example/team?ledger=visits'
@@ -103,7 +103,7 @@ def is_begun(place: Path | str) -> bool:
 
 
 def shown_place(place: Path | str) -> str:
-    """Return where a ledger is, for people: never with a password.
+    """Return the location of a ledger, for people: never with a password.
 
     >>> shown_place("postgresql://ana:secret@db.example/team")
     'postgresql://db.example/team'

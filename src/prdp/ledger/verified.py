@@ -54,7 +54,7 @@ class KeptCharge(Spent):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What verified rows say; it grows with new rows, and is never read again from old ones.
+    """Contents of verified rows; it grows with new rows, and never reads old ones again.
 
     Attributes:
         hashes: The hash of each row, by its place in the chain.
@@ -62,7 +62,7 @@ class Account:
         binding: The public facts that it is bound to.
         charges: All charges, by number.
         total: The sum of all shares, whomever they are charged to.
-        of_everybody: With fixed columns, the sum of the shares that are charged to everybody.
+        of_everybody: With immutable columns, the sum of the shares that are charged to everybody.
         answers: For each charge that has a release, the release's place in the chain.
         questions: The charges of each question, the oldest first.
         quotas: The newest limit of each name.

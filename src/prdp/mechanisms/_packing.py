@@ -24,7 +24,7 @@ Integers = NDArray[np.int64]
 Rational = int | Fraction
 
 _ONE = 1 << 54
-"""The grain of amounts and prices: a double between 1/2 and 1 is a multiple. 512 prices fit into 64 bits."""
+"""The unit of amounts and prices: a double between 1/2 and 1 is a multiple. 512 prices fit into 64 bits."""
 
 _BEYOND = 1 << 200
 _OFTEN = 27_720
@@ -148,7 +148,7 @@ class Packing:
         return amounts, left
 
     def _solved(self, method: str, tolerance: float) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return how many results of each kind a solver takes and the records' prices; None if it fails.
+        """Return the number of results of each kind and the records' prices by a solver; None if it fails.
 
         Kinds and records that are alike are solved for as one.
         """
@@ -171,7 +171,7 @@ class Packing:
         return (np.nan_to_num(found.x) / sizes)[alike.of_kind], prices[alike.of_record]
 
     def matrix(self) -> Any:
-        """Return which record (row) each kind (column) uses, as a sparse matrix."""
+        """Return the incidence of records (rows) in kinds (columns) as a sparse matrix."""
         _, sparse = solver()
         kinds, columns = np.nonzero(self.uses >= 0)
         return sparse.csr_matrix(

@@ -56,15 +56,15 @@ class Points:
         return _spanning(levels, summary.smallest, summary.largest, stride)
 
     def cap(self, point: int, quanta: int) -> int:
-        """Return how far a record with this budget may count at a point, in whole steps."""
+        """Return the cap of a record with this budget at a point, in whole steps."""
         return quanta * self.numerators[point] // self.denominator
 
     def caps(self, points: Places, quanta: Column) -> Column:
-        """Return how far records with these budgets may count, each at a point of its own."""
+        """Return the caps of records with these budgets, each at a point of its own."""
         return product(quanta, exact_column(self.numerators)[points]).astype(object) // self.denominator
 
     def per_quantum(self, point: int) -> Fraction:
-        """Return how many steps a quantum of budget may count for at a point."""
+        """Return the cap of one quantum of budget at a point, in steps."""
         return Fraction(self.numerators[point], self.denominator)
 
     def first_reaching(self, values: Column, quanta: Column) -> Places:
@@ -86,7 +86,7 @@ def _spanning(levels: Levels, smallest: int, largest: int, stride: int) -> Point
 
 
 def _usual(numerators: Sequence[int], denominator: int, most: Fraction) -> int:
-    """Return how many points there are up to the first one that reaches a ratio."""
+    """Return the number of points up to the first one that reaches a ratio."""
     return min(bisect_left(numerators, ceil(most * denominator)) + 1, len(numerators))
 
 
@@ -114,7 +114,7 @@ def _within(spans: tuple[Span, ...], most: Fraction, stride: int) -> Points:
 
 
 def _quarters(low: int, high: int) -> int:
-    """Return how many whole quarters of an octave a number is above a lower one."""
+    """Return the distance of a number above a lower one, in whole quarters of an octave."""
     steps = 0
     while low * quarter_octaves(steps + 1, _GRID_BITS) <= high << _GRID_BITS:
         steps += 1
@@ -122,7 +122,7 @@ def _quarters(low: int, high: int) -> int:
 
 
 def beyond(masses: Sequence[int]) -> list[int]:
-    """Return, for each place, the sum of what stands at the places after it.
+    """Return, for each place, the sum of the masses at later places.
 
     >>> beyond([1, 2, 3])
     [5, 3, 0]
@@ -139,7 +139,7 @@ class Mechanism(Protocol):
         """The name by which users ask for it."""
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what the interval of its answers does not cover, in a sentence.
+        """Describe, in a sentence, what the interval of its answers does not cover.
 
         Args:
             signed: Whether values of both signs are added up.
@@ -151,7 +151,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What the point two octaves lower should clip, and what it costs a point if that clips less.
+    """The mass that the point two octaves lower should clip, and the penalty of a point if it clips less.
 
     A point that clips nothing may lie just above the records or far above them: what it clips does not say.
     What a lower one would clip does. In full: proofs/point.md.
@@ -179,7 +179,7 @@ class Fence:
     def charged(
         self, masses: Sequence[int], whole: int, heights: Sequence[int], worth: Fraction
     ) -> list[int]:
-        """Return what points are charged for: what they clip, ``times`` over, and what lacks below them.
+        """Return the penalties of points: ``times`` the mass that they clip, and the mass missing below them.
 
         >>> Fence(below=4, mass=10, times=2).charged([9, 3, 0, 0], 20, [0, 4, 8, 12], Fraction(1))
         [18, 7, 7, 10]
@@ -233,13 +233,13 @@ class Candidates(Protocol):
         """Return the budget mass of all records, on a lattice of so many quanta."""
 
     def masses(self, stride: int, lattice: int) -> tuple[int, ...]:
-        """Return what each point clips; points lie ``stride`` quarters of an octave apart."""
+        """Return the mass that each point clips; points lie ``stride`` quarters of an octave apart."""
 
     def heights(self, stride: int) -> tuple[int, ...]:
-        """Return how high each point is above the first one, in quarters of an octave."""
+        """Return the height of each point above the first one, in quarters of an octave."""
 
     def usual(self, stride: int) -> int:
-        """Return how many of the points are for records within the public bounds."""
+        """Return the number of points for records within the public bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ class Tuning:
 
     @property
     def seen(self) -> Fraction:
-        """The part of the share that a unit of clipped mass weighs: that for choosing, fences aside."""
+        """The part of the share that a unit of clipped mass weighs: the choice's part, without fences."""
         return self.choice if self.fence is None else self.choice / (1 + self.fence.max_decrease)
 
     def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
@@ -388,7 +388,7 @@ class PointFinder:
         )
 
     def reached(self, candidates: Candidates, share: Fraction, margin: int | None = None) -> tuple[int, ...]:
-        """Return what the noisy mass must reach for each tuning but the last, on its lattice; all public.
+        """Return the threshold of the noisy mass for each tuning but the last, on its lattice; all public.
 
         Args:
             candidates: Of which the public points matter.
@@ -474,7 +474,7 @@ class RecordCandidates:
     max_decrease: int = 0
 
     def clipping(self, share: Fraction, tuning: Tuning, place: int, *, blind: bool) -> Clipping:
-        """Return what is known of what was clipped at a place that a tuning chose; of public facts alone."""
+        """Return the known facts about clipping at a place that a tuning chose; of public facts alone."""
         summary = self.summary
         points = Points.spanning(summary, tuning.stride)
         at, usual, most = (
@@ -514,11 +514,11 @@ class RecordCandidates:
         return tuple(beyond(masses)[:-1])  # a cell that point j reaches is clipped at points before j
 
     def heights(self, stride: int) -> tuple[int, ...]:
-        """Return how high each point is."""
+        """Return the height of each point."""
         return Points.spanning(self.summary, stride).heights
 
     def usual(self, stride: int) -> int:
-        """Return how many of the points are for records within the public bounds."""
+        """Return the number of points for records within the public bounds."""
         return Points.spanning(self.summary, stride).usual
 
 

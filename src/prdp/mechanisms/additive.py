@@ -49,7 +49,7 @@ def concave_below(least: Least, worth: Fraction) -> ConcaveNoise:
 
 
 def _badness(corners: Corners) -> float:
-    """Return how far noise strays, usually and rarely; what is usual counts twice."""
+    """Return a score of the noise's usual and rare magnitudes; the usual one counts twice."""
     return 2 * math.log(quantile(corners, USUAL)) + math.log(quantile(corners, RARE))
 
 
@@ -160,7 +160,7 @@ def _rounded_down(slope: Fraction) -> Fraction:
 
 
 def quantile(corners: Corners, level: float) -> float:
-    """Return about how far noise of a shape strays at most, with this probability.
+    """Return an approximate quantile of the noise's magnitude, at this probability.
 
     In floats and with a density in place of whole numbers, to compare shapes; intervals are exact.
     """
@@ -226,7 +226,7 @@ class Additive:
     name = "additive"
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what the interval does not cover: nothing, but for units of several rows."""
+        """Describe what the interval does not cover: nothing, except for units of several rows."""
         if self.rows == 1:
             return None
         return Caveat(

@@ -22,10 +22,10 @@ from prdp.release.raw_answer import Answer, Caveat, Knot, Overshoot
 
 _EIGHTHS = 8
 _WINDOW = 2 * _EIGHTHS
-"""How many eighths inward a value is looked for again."""
+"""Number of eighths inward that are searched for a value again."""
 
 _LEAST_WEIGHT = Fraction(1)
-"""What a record weighs at least for steps to be distinguished."""
+"""Minimum weight of a record for steps to be distinguished."""
 
 _RICH = 8
 """From which weight on, of every record, half of the share goes to steps."""
@@ -72,7 +72,7 @@ class Choice:
     name = "choice"
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return Caveat(
             f"records with little budget may lie {'below' if self.lowest else 'above'} it, "
             "so that its interval is open on that side"
@@ -99,7 +99,7 @@ class Choice:
         return Fraction(1, 2) if share * summary.levels.at_least >= _RICH else self.fine
 
     def prior(self, summary: Summary, share: Fraction) -> Prior:
-        """Return what is preferred while nothing is known, by public facts alone."""
+        """Return the prior preferences, by public facts alone."""
         steps = steps_between(self.low, self.high, summary.largest, self.per_octave, lowest=self.lowest)
         fine = self.fine_part(summary, share)
         # One record, whatever its budget, outweighs half of all that there is to climb.
@@ -120,7 +120,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is preferred before anything is known: all of it public.
+    """Preferences before any draw: all of it public.
 
     Attributes:
         steps: The candidates.
@@ -155,7 +155,7 @@ class Prior:
 
 
 def _answer(prior: Prior, eighth: int, place: int) -> Answer:
-    """Return what is said of a step near an eighth."""
+    """Return the answer for a step near an eighth."""
     steps, climbs = prior.steps, prior.step_climbs(eighth)
     first, last = prior.window(eighth)
     inside = [at - first for at in steps.octaves if first < at < first + place]

@@ -41,7 +41,7 @@ SEEN = 25
 """The margin by which each sign's own mass must outweigh the climb, for its point to be found alone."""
 
 _RESERVE = Fraction(5, 6)
-"""How many scales of one gate's noise are taken off the sum of two: 2(√2 - 1)."""
+"""Number of scales of one gate's noise that are subtracted from the sum of two: 2(√2 - 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ _CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What was chosen for each row: a tuning, a place on its candidates, and whether others chose along.
+    """The choices of each row: a tuning, a place among its candidates, and whether it was chosen jointly.
 
     Where each sign chose, ``which`` is higher by the number of tunings, and ``below`` is the place of values
     below zero; else it is 0.
@@ -209,7 +209,7 @@ class ClipGroups:
         return self.groups.clipped(chosen, self._caps(which, place))
 
     def _caps(self, which: int, place: int) -> Column:
-        """Return how far a record of each kind may count at the point of a place."""
+        """Return the caps of records of each kind at the point of a place."""
         points = Points.spanning(self.public, self.clip.finder.tunings[which][1].stride)
         return self.groups.kinds.by_budget(partial(points.cap, place))
 
@@ -241,7 +241,7 @@ class ClipGroups:
     def _together(
         self, masses: Sequence[Column], which: NDArray[np.intp], runs: int, entropy: Entropy
     ) -> _Chosen:
-        """Choose a point for groups that are too poor to do so alone; it takes two to do so."""
+        """Choose a joint point for groups with too little budget to choose alone; it takes two groups."""
         finder = self.clip.finder
         last = len(finder.tunings) - 1
         place, below, sparing = (np.zeros_like(which) for _ in range(3))
@@ -329,7 +329,7 @@ class ClipGroups:
         return self.groups.clipped_each(group, caps, which)[pair.reshape(-1)]
 
     def _answers(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
-        """Return the answers, with what is said of each: all of it released or public."""
+        """Return the answers, each with its metadata: all of it released or public."""
         facts = chosen.which, chosen.place, chosen.below, chosen.sparing
         sizes = tuple(int(fact.max(initial=0)) + 1 for fact in facts)
         different, which_facts = np.unique(np.ravel_multi_index(facts, sizes), return_inverse=True)
@@ -341,7 +341,7 @@ class ClipGroups:
         return ByGroup(tuple(AnswerColumn(number.copy(), each.copy(), words) for number, each in by_run))
 
     def answer(self, which: int, place: int, below: int, spared: Fraction) -> Answer:
-        """Return what is said of a noisy total, but for the number itself.
+        """Return the metadata of a noisy total, without the number itself.
 
         Args:
             which: The tuning that chose; higher by the number of tunings where each sign chose.
@@ -390,7 +390,7 @@ def _nothing(_tuning: Tuning, _place: int) -> Noisy:
 
 
 def _reserve(law: Gated, noises: int) -> int:
-    """Return what is taken off a noisy mass that has as many noises as were added up."""
+    """Return the reserve that is subtracted from a noisy mass, by the number of noises in it."""
     (noise,) = law.first.noises
     return int(2 * noise.scale * (isqrt(noises) - 1))
 
@@ -411,13 +411,13 @@ def _first_reached(masses: Column, leasts: Sequence[int]) -> NDArray[np.intp]:
 
 
 FINEST_BITS = 20
-"""How many bits finer than the values a sum's lattice is at most."""
+"""Maximum number of bits by which a sum's lattice is finer than the values."""
 _VALUE_BITS = 40
 """Values that have so many bits need no finer lattice: a step is below 2^-40 of the largest value."""
 
 
 def finer_bits(summary: Summary, finest: int) -> int:
-    """Return how much finer than the values their sum's lattice is, so that small ones are not lost."""
+    """Return the bits by which the sum's lattice is finer than the values, to keep small ones."""
     return max(0, min(finest, _VALUE_BITS - summary.largest.bit_length()))
 
 
@@ -455,7 +455,7 @@ class Clip:
         return cls(finder, signed=signed, leads=leads)
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return Caveat("clipped records", "either way" if signed else "toward zero")
 
     def law(self, summary: Summary, share: Fraction) -> Gated:
@@ -533,7 +533,7 @@ class Clip:
         return tiers.grouped(groups, share, entropy, runs, Fraction(1, 1 << bits))
 
     def clipping(self, summary: Summary, share: Fraction, which: int, *places: int) -> Clipping:
-        """Return what is known of what was clipped at a place, which tuning chose it included.
+        """Return the known facts about clipping at a place, given the tuning that chose it.
 
         Two places are those that values below and above zero have found; the higher one clips both.
         """

@@ -39,7 +39,7 @@ _WHOLE = Tuning(Fraction(0), Fraction(1), Fraction(1), _STRIDE)  # for a tier wi
 
 
 class Way(NamedTuple):
-    """How a tier's point was found: by which tuning, and at which place of the tier's candidates."""
+    """The origin of a tier's point: the tuning that chose it, and its place among the tier's candidates."""
 
     which: int
     place: int
@@ -119,7 +119,7 @@ def single(part: Summary) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TierAnswers:
-    """What is said of what was drawn, by public facts alone.
+    """Metadata of the drawn answers, from public facts alone.
 
     Attributes:
         finder: How tiers find their points.
@@ -137,7 +137,7 @@ class TierAnswers:
 
     @classmethod
     def of(cls, tiers: ClippedTiers, public: Summary, share: Fraction, step: Fraction) -> TierAnswers:
-        """Return what is public of a summary of no records."""
+        """Return the public facts, from a summary of no records."""
         parts = tiers.parts(public)
         sizes = [len(Points.spanning(part, _STRIDE).numerators) for part in parts]
         heights = Points.spanning(public, _STRIDE).heights
@@ -146,7 +146,7 @@ class TierAnswers:
         return cls(tiers.finder, tuple(parts), share, step, each)
 
     def read(self, drawn: tuple[Any, ...]) -> tuple[tuple[Way, ...], tuple[int, ...]]:
-        """Return how each tier found its point, and its noisy total."""
+        """Return the origin of each tier's point, and its noisy total."""
         ways, totals = [], []
         for part, one in zip(self.parts, drawn, strict=True):
             which, (place, (total,)) = (0, (0, one)) if single(part) else one
@@ -155,7 +155,7 @@ class TierAnswers:
         return tuple(ways), tuple(totals)
 
     def tuning(self, tier: int, way: Way) -> Tuning:
-        """Return how a tier used the share."""
+        """Return a tier's use of the share."""
         return _WHOLE if single(self.parts[tier]) else self.finder.tunings[way.which][1]
 
     def noise(self, tier: int, way: Way) -> DiscreteLaplace:
@@ -164,7 +164,7 @@ class TierAnswers:
         return noise
 
     def threshold(self, tier: int, way: Way, reached: int) -> int:
-        """Return what the size of a tier's noisy total must reach to count as heavy.
+        """Return the threshold of a tier's noisy total to count as heavy, in absolute value.
 
         Args:
             tier: The tier.
@@ -175,7 +175,7 @@ class TierAnswers:
         return ceil(self.noise(tier, way).scale * (_LEAST + _PER_QUARTER * climb))
 
     def kept(self, ways: Sequence[Way], totals: Sequence[int]) -> int:
-        """Return how many tiers are kept: up to the last heavy one, and the first in any case."""
+        """Return the number of tiers kept: up to the last heavy one, and the first in any case."""
         last, reached = 0, self.heights[0][ways[0].place]
         for tier in range(1, len(ways)):
             if abs(totals[tier]) >= self.threshold(tier, ways[tier], reached):
@@ -183,12 +183,12 @@ class TierAnswers:
         return last + 1
 
     def clipping(self, tier: int, way: Way) -> Clipping:
-        """Return what is known of what a tier's point clipped."""
+        """Return the known facts about clipping at a tier's point."""
         candidates = RecordCandidates(self.parts[tier])
         return candidates.clipping(self.share, self.tuning(tier, way), way.place, blind=False)
 
     def answer_of(self, ways: tuple[Way, ...], kept: int) -> Answer:
-        """Return what is said of an answer that keeps so many tiers, but for the number itself."""
+        """Return the metadata of an answer that keeps so many tiers, without the number itself."""
         noises = [self.noise(tier, way) for tier, way in enumerate(ways)]
         tiers = tuple(self.clipping(tier, way) for tier, way in enumerate(ways))
         reached = self.heights[kept - 1][ways[kept - 1].place]

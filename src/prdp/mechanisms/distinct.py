@@ -23,7 +23,7 @@ _FINEST = 1 << 20  # more bits than any scale has: the lattice is one quantum
 
 @dataclass(frozen=True, slots=True)
 class KeyCandidates:
-    """The ladder of a key summary: its points are the edges, descending, that have half of them among them.
+    """The candidates of a key summary: the edges, descending, whose half is an edge too.
 
     The mass of an edge c is 2·A(c/2) - A(c), where A(c) is the total of the keys' sums clipped at c: a key
     counts with its whole sum S up to c/2, with c - S from there to c, and not at all beyond. Adding a
@@ -50,11 +50,11 @@ class KeyCandidates:
         return tuple(2 * clipped[edge - _OCTAVE] - clipped[edge] for edge in self.edges(stride))
 
     def heights(self, stride: int) -> tuple[int, ...]:
-        """Return how high each point is."""
+        """Return the height of each point."""
         return tuple(stride * place for place in range(len(self.edges(stride))))
 
     def usual(self, stride: int) -> int:
-        """Return how many of the points are for keys of records within the public bounds."""
+        """Return the number of points for keys of records within the public bounds."""
         levels = self.summary.levels
         edges, least = key_edges(levels), levels.quanta(levels.usual)
         return sum(1 for edge in self.edges(stride)[:-1] if edges[edge] > least) + 1
@@ -94,7 +94,7 @@ class DistinctKeys:
         return cls(_exact(PointFinder.tuned(share)))
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (keys have no sign)
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return Caveat("keys of few or well protected records count in part, which", "toward zero")
 
     def law(self, summary: KeySummary, share: Fraction) -> Gated:
@@ -129,11 +129,10 @@ class DistinctKeys:
         return answers
 
     def clipping(self, summary: KeySummary, share: Fraction, which: int, place: int) -> Clipping:
-        """Return what is known of the keys that count in part; of the summary it uses the public facts alone.
+        """Return the known facts about keys that count in part; of the summary it uses public facts alone.
 
-        A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is how many times less
-        than what
-        counts fully the budgets behind a key may add up to.
+        A unit of budget counts for as many steps as it has quanta. ``tail_factor`` is the full
+        count over the least sum of budgets of a key.
         """
         margin, tuning = self.finder.tunings[which]
         candidates, edges, levels = KeyCandidates(summary), key_edges(summary.levels), summary.levels

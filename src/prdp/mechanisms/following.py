@@ -91,7 +91,7 @@ class PairedPoints:
         return max(1 / (known * self.quantum), *others, Fraction(0))
 
     def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
-        """Return the same of squared distances from a center, in grains, for each of some rising points."""
+        """Return the same of squared distances from a center, in rounding steps, for rising points."""
         done, known = 0, 1 / (self.kinds[0].most * self.quantum)
         found = []
         for point in points:
@@ -104,7 +104,7 @@ class PairedPoints:
         return found
 
     def _whole(self, point: Fraction) -> tuple[int, int]:
-        """Return how many kinds, from the smallest values on, surely count in full, and how many may."""
+        """Return the number of kinds, from the smallest values on, that surely or possibly count in full."""
         worth = point * self.quantum
         sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
         return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
@@ -124,7 +124,7 @@ def _paired_points(policy: Policy, levels: Levels, measure: Measure) -> PairedPo
     pieces: list[Interval] = []
     round_to = float(measure.round_to)
     for code, first, last in magnitudes(measure.low, measure.high, measure.per_octave):
-        near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to grains
+        near, far = max(first - 1, measure.low), min(last + 1, measure.high)  # values are rounded to steps
         codes.append(code)
         pieces.append(Interval(near * round_to, far * round_to))
     found = quanta_within(policy, levels, measure.column, pieces)
@@ -140,7 +140,7 @@ def _paired_points(policy: Policy, levels: Levels, measure: Measure) -> PairedPo
 
 
 _OCTAVES = 5
-"""How far beyond the sum's point it is said which points follow: up to 16 times, twice the usual reach."""
+"""Number of octaves beyond the sum's point with a linked point: up to 16 times, twice the usual reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Following:
     name = "clip"
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return self.alone.caveat(signed=signed)
 
     def law(self, summary: Summary, share: Fraction, at: Fraction) -> Noisy:
@@ -188,7 +188,7 @@ class Following:
     ) -> list[Answer]:
         """Draw one answer after each of some sums.
 
-        ``center`` is what squared distances are taken from, in grains, and None for a count. Squares are
+        ``center`` is the center of squared distances, in rounding steps; None for a count. Squares are
         counted in those of 2^-CENTER_BITS of a rounding step.
         """
         bits = finer_bits(summary, FINEST_BITS)
@@ -234,7 +234,7 @@ class Following:
     def answer_from(
         self, leader: Answer, share: Fraction, bits: int, center: Fraction | None
     ) -> Answer | None:
-        """Return what is said of an answer, but for the number; None where the sum had no point.
+        """Return the metadata of an answer, without the number; None where the sum had no point.
 
         All of it is public or released: the sum's answer, policy and bounds, and the center.
         """
@@ -252,18 +252,18 @@ class Following:
         return Answer(0, step, (DiscreteLaplace(ends[0] / share),), choices, clipping=clipping)
 
     def _follows(self, points: Sequence[Fraction], center: Fraction | None) -> Sequence[Fraction]:
-        """Return the points that follow some of the sum, in records or squared grains for each unit."""
+        """Return the points linked to some of the sum, in records or squared rounding steps for each unit."""
         if center is None:
             return [self.pairs.counted(point) for point in points]
         return self.pairs.squared(points, center)
 
 
 def _cap(point: Fraction, quanta: int) -> int:
-    """Return how far a record with this budget may count, in whole steps; ``point`` is for a quantum."""
+    """Return the cap of a record with this budget, in whole steps; ``point`` is for a quantum."""
     return quanta * point.numerator // point.denominator
 
 
 def _point(answer: Answer) -> Fraction:
-    """Return where an answer was clipped, in steps for each unit of budget."""
-    assert isinstance(answer.clipping, Clipping)  # noqa: S101  (see Following.said)
+    """Return the clipping threshold of an answer, in steps for each unit of budget."""
+    assert isinstance(answer.clipping, Clipping)  # noqa: S101  (see Following.answer)
     return answer.clipping.at

@@ -30,13 +30,13 @@ class Base(Protocol):
 
     @property
     def counts(self) -> bool:
-        """Whether each record counts 1 and none is clipped."""
+        """True if each record counts 1 and none is clipped."""
 
     def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Law:
-        """Return what an answer is drawn from."""
+        """Return the law that an answer is drawn from."""
 
     def answer(self, summary: Summary, law: Any, drawn: Any) -> Answer:
-        """Return what is said of what was drawn; of the summary it uses the public facts alone."""
+        """Return the answer for a draw; of the summary it uses the public facts alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class InverseSensitivityQuantile:
 
 
 def _counts(kept: Summary, ranges: Ranges) -> list[int]:
-    """Return how many records lie in each range; records without a value in none."""
+    """Return the number of records in each range; records without a value are in none."""
     cells = kept.valued().cells
     return totals_at(ranges.of(cells), cells.count, len(ranges.ends))
 
@@ -204,7 +204,7 @@ class PaperFramework:
     name = "framework"
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return Caveat("records with smaller budgets than those kept are dropped, whatever their values")
 
     def law(self, summary: Summary | TopSummary, share: Fraction) -> Gated:
@@ -230,7 +230,7 @@ class PaperFramework:
         return self.base.law(kept_from(summary, domain), epsilon, self.beta)
 
     def epsilon(self, levels: Levels, share: Fraction, domain: int) -> Fraction:
-        """Return what the base mechanism may cost: a part of the least budget that is kept."""
+        """Return the base mechanism's epsilon: a part of the least budget that is kept."""
         return (1 - self.split) * share * levels.domain_quanta(domain) * levels.quantum
 
     def answers(
@@ -251,7 +251,7 @@ class PaperFramework:
         return answers
 
     def dropped(self, counts: Noisy, thresholds: Sequence[int], place: int) -> Dropped:
-        """Return what is known of the records in the domains before a place.
+        """Return the known facts about the records in the domains before a place.
 
         Of their number, that each noisy count was below its threshold; of their values, nothing.
         """

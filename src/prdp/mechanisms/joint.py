@@ -49,7 +49,7 @@ class Joint:
         return cls(PointFinder.for_totals(share))
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what else than noise may move the answer: as for ``clip``."""
+        """Describe the errors other than noise: as for ``clip``."""
         return Clip(self.finder).caveat(signed=signed)
 
     def law(self, units: UnitGroups, share: Fraction) -> Gated:
@@ -67,7 +67,7 @@ class Joint:
 
     @staticmethod
     def caps(units: UnitGroups, tuning: Tuning, place: int) -> Caps:
-        """Return how far units of each level may count at the point of a place; public."""
+        """Return the caps of units of each level at the point of a place; public."""
         summary, levels = units.summary, units.summary.levels
         points = Points.spanning(summary, tuning.stride)
         caps = (points.cap(place, levels.quanta(level)) for level in range(levels.top + 1))

@@ -71,7 +71,7 @@ class KeptResults:
     name = "framework"
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return Caveat("dropped records, and what was cut", "toward zero")
 
     def law(self, used: UsedRecords, share: Fraction) -> Gated:

@@ -56,7 +56,7 @@ class KeyFinder:
     name = "keys"
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (masses have no sign)
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return Caveat(
             "a mass is shown because it came out large, so that one near what a key needs may be all noise"
         )

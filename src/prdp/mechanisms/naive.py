@@ -28,7 +28,7 @@ class Naive:
     name = "naive"
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
-        """Return what the interval does not cover: here, nothing."""
+        """Describe what the interval does not cover: here, nothing."""
         return None
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:

@@ -48,7 +48,7 @@ class PaperPartition:
     name = "partition"
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         dropped = "records with smaller budgets than those kept are dropped, which"
         return Caveat(dropped, "either way" if signed else "toward zero")
 
@@ -68,7 +68,7 @@ class PaperPartition:
         return Noisy(tuple(totals), noises)
 
     def threshold(self, domain: int, noise: DiscreteLaplace) -> int:
-        """Return what the noisy total of domain 1, 2, ... must reach to count as heavy."""
+        """Return the thresholds of the noisy totals of domains 1, 2, ... to count as heavy."""
         domains = len(self.influences)
         if self.graded:
             tail = -math.log(self.beta) + (domains - domain + 1) * math.log(2)
@@ -185,7 +185,7 @@ class DomainFinder:
         return self.partition.law(counted, share)
 
     def rule(self, law: Noisy) -> FirstReaching:
-        """Return which domain, counted from 0, noisy counts point to: the first heavy one, or the last."""
+        """Return the domain, counted from 0, that noisy counts point to: the first heavy one, or the last."""
         return FirstReaching(tuple(enumerate(self.partition.thresholds(law)[:-1])))
 
     def draw(self, counted: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[int]:

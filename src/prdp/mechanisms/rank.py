@@ -27,10 +27,10 @@ from prdp.release.raw_answer import Answer, Caveat, Ranked
 _FITS = 1 << 62
 _WEIGH_LESS = "well protected records weigh less than others"
 _SPARED = 10
-"""What may be clipped of the weights at no penalty, over the share: ranks are noisier than counts."""
+"""Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
 WEIGHT_BITS = 20
-"""How many bits finer than a record the lattice of weights is."""
+"""Number of bits by which the lattice of weights is finer than a record."""
 
 _FINER = 12
 """To how many binary places the price of mass is rounded down, so that penalties are whole numbers."""
@@ -38,11 +38,11 @@ _FINER = 12
 # Of a quantile whose earlier answer is known (experiments/choosing/README.md):
 _LESS = 4  # a fourth of what else goes by where the mass lies
 _NEAR = 2  # how many times what an octave costs else, an octave from the known answer costs
-_BESIDE = 3  # how many octaves' worth it costs to leave the known answer aside
+_BESIDE = 3  # the cost of ignoring the known answer, in octaves
 _PER_OCTAVE = 1 << 20
 
 _AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
-"""How many ranges away from an answer the weights on either side of it are measured."""
+"""Distances from an answer, in ranges, at which the weights on either side of it are measured."""
 
 
 def _tuning(fall: str) -> Tuning:
@@ -127,7 +127,7 @@ class Rank:
         return cls(quantiles, low, high, finder=_finder(first))
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return None if self.finder is None else Caveat(_WEIGH_LESS)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
@@ -283,7 +283,7 @@ class Rank:
         )
 
     def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> RankFacts:
-        """Return what is said at a clipping point that was found under a tuning."""
+        """Return the public facts at a clipping point that was found under a tuning."""
         assert self.finder is not None  # noqa: S101  (see answers)
         margin, tuning = self.finder.tunings[which]
         return self.facts_at(weighed, share, tuning, place, blind=margin is None)
@@ -306,13 +306,13 @@ class Rank:
         return summary.valued().counted().refined(self.bits)
 
     def candidates(self, weighed: Summary, share: Fraction) -> SparingCandidates:
-        """Return what each clipping point of the weights would clip, beyond what is spared."""
+        """Return the mass that each clipping point of the weights would clip, without the part spared."""
         spared = Fraction(_SPARED) / (share * weighed.levels.quantum)
         return SparingCandidates(RecordCandidates(weighed), int(spared))
 
 
 class Price(NamedTuple):
-    """What of a record's budget the choice of a range may cost.
+    """The cost of choosing a range, as a part of a record's budget.
 
     Attributes:
         weight: For a weight of 1, on the lattice.
@@ -324,7 +324,7 @@ class Price(NamedTuple):
 
 
 class RankFacts(NamedTuple):
-    """What is said beside all answers of a draw.
+    """Metadata of all answers of a draw.
 
     Attributes:
         scale: Of the noise of the weights around them.
@@ -340,7 +340,7 @@ class RankFacts(NamedTuple):
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
-    """Return what ``Rank.wrong`` does, where all of it fits 64 bits."""
+    """Return the result of ``Rank.wrong``, where all of it fits 64 bits."""
     here = np.zeros(count, dtype=np.int64)
     here[np.fromiter(weights, np.intp, len(weights))] = np.fromiter(weights.values(), np.int64, len(weights))
     up_to = np.cumsum(parts * here)
@@ -365,7 +365,7 @@ def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> lis
 
 
 def away(ranges: Ranges, known: int, per_octave: int) -> Column:
-    """Return how far each range is from the one that holds a public value, at so much an octave."""
+    """Return the distance of each range from the one that holds a public value, at so much an octave."""
     sizes = np.diff(ranges.octaves)
     inside = (np.arange(len(ranges.ends)) - np.repeat(ranges.octaves[:-1], sizes)) * _PER_OCTAVE
     heights = np.repeat(np.arange(len(sizes)), sizes) * _PER_OCTAVE + inside // np.repeat(sizes, sizes)
@@ -391,7 +391,7 @@ def _one_after_the_other(choices: Sequence[PermuteAndFlip], then: Callable[[tupl
 
 
 def _flat(drawn: Any, choices: int) -> list[Any]:
-    """Return what ``_one_after_the_other`` drew, one after the other."""
+    """Return the draws of ``_one_after_the_other``, one after the other."""
     flat = []
     for _ in range(choices):
         place, drawn = drawn

@@ -23,7 +23,7 @@ STEEPNESS = Fraction(isqrt(isqrt(27 << 240)) + 1, 1 << 60)
 
 _SPARE_BITS = 40
 _STEEPEST = 64
-"""Where the bound may fall faster than so, it does not: e^-64 hides as little, and is written in few bits."""
+"""Maximum steepness of the bound: e^-64 hides as little as a smaller factor, and takes few bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Smooth:
         return Quartic(two_paths(kept), scale)
 
     def budget(self, pairs: Pairs, share: Fraction, domain: int) -> Fraction:
-        """Return what is spent on the count: a part of the domain's least budget."""
+        """Return the epsilon of the count: a part of the domain's least budget."""
         least = pairs.levels.domain_quanta(domain) * pairs.levels.quantum
         return (1 - self.split) * share * least
 
@@ -80,11 +80,11 @@ class Smooth:
         return cls(DomainFinder.over(levels, beta), split)
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return Caveat("dropped edges", "toward zero")
 
     def answers(self, pairs: Pairs, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
-        """Draw independent answers; of the noise, the largest scale that it can have had is said."""
+        """Draw independent answers; of the noise, they give the largest scale that it can have had."""
         levels = pairs.levels
         return [
             Answer(
@@ -162,7 +162,7 @@ def _beta(budget: Fraction) -> Fraction:
 
 
 def precision(beta: Fraction) -> int:
-    """Return how many bits tell exp(-βk) for the k that matter: there it is at least exp(-1 - β)."""
+    """Return the number of bits that resolve exp(-βk) for the k that matter: at least exp(-1 - β)."""
     return _SPARE_BITS + int(1 / beta).bit_length() + 2 * int(beta + 1)
 
 

@@ -66,14 +66,14 @@ class Tiers:
         return Noisy(tuple(totals), tuple(map(DiscreteLaplace, scales)))
 
     def thresholds(self, law: Noisy) -> list[int]:
-        """Return what the size of each noisy total must reach to count as heavy."""
+        """Return the threshold of each noisy total to count as heavy, in absolute value."""
         return [
             ceil(noise.scale * (_LEAST + _PER_QUARTER * height))
             for noise, height in zip(law.noises, self.points.heights, strict=True)
         ]
 
     def kept(self, totals: Sequence[int], thresholds: Sequence[int]) -> int:
-        """Return how many tiers are kept: up to the last heavy one, and the first in any case."""
+        """Return the number of tiers kept: up to the last heavy one, and the first in any case."""
         heavy = (tier for tier in reversed(range(len(totals))) if abs(totals[tier]) >= thresholds[tier])
         return next(heavy, 0) + 1
 
@@ -114,14 +114,14 @@ class Tiers:
 
     @staticmethod
     def _kept(noisy: Sequence[Column], thresholds: Sequence[int]) -> NDArray[np.intp]:
-        """Return how many tiers each row keeps: as ``kept`` says of one."""
+        """Return the number of tiers that each row keeps, as ``kept`` for one row."""
         found = np.ones(len(noisy[0]), np.intp)
         for place, (tier, threshold) in enumerate(zip(noisy, thresholds, strict=True)):
             found[np.asarray(abs(tier) >= exact_column([threshold]), dtype=bool)] = place + 1
         return found
 
     def _worth_keeping(self, tiers: Sequence[Column], law: Noisy) -> int:
-        """Return how many tiers most groups have so much of that the noise is worth it in each.
+        """Return the number of tiers in which most groups have enough to be worth the noise.
 
         It is where the groups' median passes the noise's own size by three standard errors.
         """
@@ -137,7 +137,7 @@ class Tiers:
     def _template(
         self, law: Noisy, share: Fraction, thresholds: Sequence[int], kept: int, step: Fraction
     ) -> Answer:
-        """Return what is said of an answer that keeps so many tiers, but for the number itself."""
+        """Return the metadata of an answer that keeps so many tiers, without the number itself."""
         tiers = len(thresholds)
         choices = (
             ("budget tiers", f"{kept} of {tiers}, each with its own noise"),

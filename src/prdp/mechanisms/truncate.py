@@ -18,7 +18,7 @@ from prdp.release.raw_answer import Answer, Caveat
 
 _GRID_BITS = 20  # as for other clipping points: to one in a million
 _CAP, _CAP_PER_OCTAVE = 300, 20
-"""Masses are computed up to this, over the share: far more than the choice's fall over the whole ladder."""
+"""Masses are computed up to this, over the share: far more than the choice's fall over all candidates."""
 
 
 class Truncation(Protocol):
@@ -48,7 +48,7 @@ class Truncation(Protocol):
         """Return the budget mass of all records, on a lattice of so many quanta."""
 
     def slack(self, per_quantum: Fraction) -> int:
-        """Return what rounding may add to a change, in steps; public."""
+        """Return the amount that rounding may add to a change, in steps; public."""
 
     def value(self, per_quantum: Fraction) -> int:
         """Return the cut count, in steps, when a quantum of budget may stand for ``per_quantum`` steps."""
@@ -78,7 +78,7 @@ class Truncate:
         return cls(PointFinder.tuned(share))
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (counts have no sign)
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return Caveat("what was cut", "toward zero")
 
     def law(self, truncation: Truncation, share: Fraction) -> Gated:
@@ -103,7 +103,7 @@ class Truncate:
     def stated(
         self, truncation: Truncation, share: Fraction, drawn: tuple[int, tuple[int, tuple[int]]]
     ) -> Answer:
-        """Return what is said of a draw of the law; of the truncation it uses the public facts alone."""
+        """Return the answer for a draw of the law; of the truncation it uses the public facts alone."""
         which, (place, (total,)) = drawn
         tuning = self.finder.tunings[which][1]
         noise = self.noise(truncation, share, tuning, place)
@@ -123,7 +123,7 @@ class Truncate:
         return DiscreteLaplace(influence / levels.quantum / (share * tuning.answer))
 
     def clipping(self, truncation: Truncation, which: int, place: int) -> Clipping:
-        """Return where results were cut; of how much was, the choice says nothing that is proved."""
+        """Return the threshold of the cut results; the choice proves nothing about how much was cut."""
         margin, tuning = self.finder.tunings[which]
         points, levels = candidate_points(truncation, tuning.stride), truncation.levels
         at, most = (b / levels.quantum for b in (points[place], Fraction(truncation.reach, levels.quanta(0))))
@@ -184,15 +184,15 @@ class CutCandidates:
         return tuple(masses)
 
     def heights(self, stride: int) -> tuple[int, ...]:
-        """Return how high each point is."""
+        """Return the height of each point."""
         return tuple(stride * place for place in range(len(candidate_points(self.truncation, stride))))
 
     def usual(self, stride: int) -> int:
-        """Return how many points there are: bounds play no part."""
+        """Return the number of points: bounds play no part."""
         return len(candidate_points(self.truncation, stride))
 
     def _cut(self, point: Fraction, lattice: int) -> int:
-        """Return what is cut between half a point and the point, deflated by what rounding can add."""
+        """Return the mass cut between half a point and the point, deflated by what rounding can add."""
         truncation = self.truncation
         cut = (truncation.value(point) - truncation.value(point / 2)) / point
         slack = (truncation.slack(point) + truncation.slack(point / 2)) / point

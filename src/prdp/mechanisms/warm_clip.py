@@ -94,7 +94,7 @@ class WarmClip:
 
     @property
     def why(self) -> str:
-        """Why it answers in place of ``clip``, in words."""
+        """The reason for answering in place of ``clip``, in words."""
         return f"it starts from {self.words}"
 
     @property
@@ -103,7 +103,7 @@ class WarmClip:
         return 1 - self.choice - self.beyond
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what else than noise may move the answer."""
+        """Describe the errors other than noise."""
         return self.clip.caveat(signed=signed)
 
     def law(self, summary: Summary, share: Fraction, step: Fraction = Fraction(1)) -> Then:
@@ -127,14 +127,14 @@ class WarmClip:
     def climbs(self, summary: Summary, at: Fraction) -> list[Fraction]:
         """Return by how much each point's log-weight is lowered: by how far it is from the known one.
 
-        The whole ladder keeps a part of the draw, since the table may have changed. All of it is public.
+        All candidates keep a part of the draw, since the table may have changed. All of it is public.
         """
         points, known = Points.spanning(summary, _STRIDE), at * summary.levels.quantum
         return climbs_from(points, known, self.up, self.down, self._tuning)
 
     @property
     def _tuning(self) -> Tuning:
-        """How a point would be chosen on the whole candidates, with the parts of here."""
+        """The tuning of a choice among all candidates, with these parts of the share."""
         return warm_tuning(self.choice, self.answer)
 
     def answered(self, summary: Summary, share: Fraction, place: int) -> Noisy:
@@ -171,7 +171,7 @@ class WarmClip:
         return [_with(answer_at(place), *values) for place, values in law.draw(entropy, runs)]
 
     def _answer_at(self, summary: Summary, share: Fraction, step: Fraction, place: int) -> Answer:
-        """Return what is said of an answer at a place, but for the numbers; the summary is of no records."""
+        """Return the metadata of an answer at a place, without the numbers; the summary is of no records."""
         noise = DiscreteLaplace(self._scale(summary, share * self.answer, place))
         clipping = self.clipping(summary, share, place)
         choices = (
@@ -186,7 +186,7 @@ class WarmClip:
         return ", ".join(f"{float(100 * part):g} % {what}" for what, part in named)
 
     def clipping(self, summary: Summary, share: Fraction, place: int) -> Clipping:
-        """Return what is public about what was clipped at a place, with nothing measured beyond it yet."""
+        """Return the public facts about clipping at a place, with nothing measured beyond it yet."""
         found = RecordCandidates(summary).clipping(share, self._tuning, place, blind=False)
         measured = ExcludedTail(
             octaves=(),
@@ -198,7 +198,7 @@ class WarmClip:
 
 
 def warm_tuning(choice: Fraction, answer: Fraction) -> Tuning:
-    """Return how a point would be chosen on the whole candidates, with parts of the share."""
+    """Return the tuning of a choice among all candidates, with parts of the share."""
     return Tuning(choice, answer, _FALL, _STRIDE)
 
 
@@ -219,13 +219,13 @@ def climbs_from(
 MOVED = (
     "many records reach more than 8 times as high: the data may have changed; the next question starts anew"
 )
-"""What is said where the known point was far too low."""
+"""Note for a known point that was far too low."""
 
 
 def _with(answer_at: Answer, total: int, *values: int) -> Answer:
     """Return an answer with its numbers: the total, and what was measured beyond its point."""
     clipping = answer_at.clipping
-    assert isinstance(clipping, Clipping)  # noqa: S101  (see _said)
+    assert isinstance(clipping, Clipping)  # noqa: S101  (see _answer_at)
     assert clipping.measured is not None  # noqa: S101
     measured = clipping.measured.filled(values)
     choices = (*answer_at.choices, ("moved", MOVED)) if measured.many else answer_at.choices

@@ -71,7 +71,7 @@ class WarmRank:
 
     @property
     def why(self) -> str:
-        """Why it answers in place of ``rank``, in words."""
+        """The reason for answering in place of ``rank``, in words."""
         return f"it starts from {self.words}"
 
     @property
@@ -84,7 +84,7 @@ class WarmRank:
         return warm_tuning(self.choice, self.answer)
 
     def caveat(self, *, signed: bool) -> Caveat | None:
-        """Return what the interval does not cover."""
+        """Describe what the interval does not cover."""
         return self.rank.caveat(signed=signed)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
@@ -120,7 +120,7 @@ class WarmRank:
         return [tuple(replace(one, choices=(*one.choices, started)) for one in run) for run in found]
 
     def _facts(self, weighed: Summary, share: Fraction, place: int) -> RankFacts:
-        """Return what is said at a place; what its choice clipped is not told by it."""
+        """Return the public facts at a place; its choice is no evidence about clipping."""
         facts = self.rank.facts_at(weighed, share, self._tuning, place, blind=False)
-        assert facts.clipping is not None  # noqa: S101  (see said_at)
+        assert facts.clipping is not None  # noqa: S101  (see Rank.facts_at)
         return facts._replace(clipping=replace(facts.clipping, evidence=Fraction(0)))

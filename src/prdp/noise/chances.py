@@ -18,7 +18,7 @@ _FIRST_SPARE = 64
 
 @dataclass(frozen=True, slots=True)
 class TailBinomial:
-    """How many of N independent discrete Laplace draws are at least n, for n >= 1.
+    """Number of N independent discrete Laplace draws that are at least n, for n >= 1.
 
     One is with probability p = a^n / (1 + a), a = exp(-1/scale); N may have a thousand bits. No float takes
     part in a draw (proofs/keys.md).
@@ -103,13 +103,13 @@ class Chances(Protocol):
         """Return discrete Laplace noises."""
 
     def tails(self, coins: int, scale: Fraction, least: int) -> int:
-        """Return how many of so many discrete Laplace draws are at least ``least``, which is 1 or more."""
+        """Return the number of discrete Laplace draws that are at least ``least``, which is 1 or more."""
 
     def different(self, size: int, count: int) -> Sequence[int]:
         """Return different numbers below ``size``; every set of them is equally likely."""
 
     def beyond(self, scale: Fraction) -> int:
-        """Return how far a discrete Laplace draw lies beyond a place at or above 1 that it reaches."""
+        """Return the excess of a discrete Laplace draw over a place at or above 1 that it reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class EntropyChances:
         return DiscreteLaplace(scale).draw_many(self.entropy, count)
 
     def tails(self, coins: int, scale: Fraction, least: int) -> int:
-        """Return how many of so many discrete Laplace draws are at least ``least``."""
+        """Return the number of discrete Laplace draws that are at least ``least``."""
         return TailBinomial(coins, scale, least).draw(self.entropy)
 
     def different(self, size: int, count: int) -> Sequence[int]:
@@ -139,5 +139,5 @@ class EntropyChances:
         return list(found)
 
     def beyond(self, scale: Fraction) -> int:
-        """Return how far a draw lies beyond a place that it reaches."""
+        """Return the excess of a draw over a place that it reaches."""
         return draw_geometric(scale, self.entropy)

@@ -34,7 +34,7 @@ class ExponentialChoice:
     Attributes:
         penalties: How bad each candidate is; whole numbers where there are thousands.
         unit: What a penalty of 1 costs.
-        multiples: How many equal candidates each one stands for; empty for one each.
+        multiples: The number of equal candidates that each one represents; empty for one each.
     """
 
     penalties: tuple[int | Fraction, ...] = field(repr=False)
@@ -45,7 +45,7 @@ class ExponentialChoice:
         if not self.penalties:
             raise ValueError("there is nothing to choose from")
         if self.multiples and len(self.multiples) != len(self.penalties):
-            raise ValueError("multiples say how many candidates each one stands for: give one for each")
+            raise ValueError("give one multiple for each candidate")
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run."""

@@ -215,7 +215,7 @@ def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) ->
 
 
 def _each_run(columns: Sequence[Iterable[Any]], runs: int) -> list[tuple[Any, ...]]:
-    """Return what all columns hold of each run; a law of nothing draws nothing, once a run."""
+    """Return the rows of all columns, one a run; a law of nothing draws nothing, once a run."""
     return list(zip(*columns, strict=True)) if columns else [()] * runs
 
 

@@ -32,7 +32,7 @@ _FAR = 600
 """exp(-600) is still a normal double, and no word is below it."""
 _FITS = 1 << 62
 _TINY = Fraction(1, 1 << 1000)
-"""What is above this is a normal double."""
+"""Numbers above this are normal doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class ManyFlips:
     def _excess(
         self, rows: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
-        """Return how far each penalty is above the least one, how wrong that may be, and which is the least.
+        """Return each penalty's excess over the least one, its error, and the place of the least.
 
         Masses are subtracted in integers, so that what is left is right to the last places of a double. The
         first look for the least takes doubles of whole masses, and the second one mends what it missed.

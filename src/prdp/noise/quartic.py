@@ -81,7 +81,7 @@ def tail(z: float) -> float:
 
 
 def spread(scale: Fraction, level: Fraction) -> int:
-    """Return how far the noise reaches with this chance, rounded up."""
+    """Return the quantile of the noise's magnitude at this probability, rounded up."""
     low, high = 0.0, 1.0
     beyond = float(1 - level) / 2
     while tail(high) > beyond:

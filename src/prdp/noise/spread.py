@@ -22,7 +22,7 @@ _EXACT_BITS = 64
 _POINTS = 1 << 15
 _FAINT_FAILURE = Fraction(1, 10**6)
 _ROUGH = 1.005
-"""What covers the error of the integral, where failures are not fewer than one in a million."""
+"""Factor that covers the error of the integral, where failures are not fewer than one in a million."""
 
 
 def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
@@ -50,7 +50,7 @@ def spread(noises: Sequence[DiscreteLaplace], level: Fraction) -> int:
 
 @lru_cache(maxsize=4096)
 def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> float:
-    """Return what a sum of Laplace noises passes, upward, with at most this probability; in their scale.
+    """Return an upper quantile of a sum of Laplace noises, in their scale, at this tail probability.
 
     The sum is Σ factor · (a sum of ``count`` independent noises), over the (count, factor) in ``parts``. Its
     characteristic function is φ(u) = Π 1/(1 + factor²u²)^count, and Pr[sum > z] is 1/2 less (1/π) times the
@@ -80,7 +80,7 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
 
 
 def _chernoff(factors: list[tuple[int, float]], fall: float) -> float:
-    """Return what the sum passes with probability e^-fall at most: the least (fall + ln E[e^θS]) / θ."""
+    """Return a quantile that the sum passes with probability e^-fall at most: min (fall + ln E[e^θS]) / θ."""
     largest = max(factor for _, factor in factors)
     return min(
         (fall - sum(count * math.log1p(-((factor * theta) ** 2)) for count, factor in factors)) / theta

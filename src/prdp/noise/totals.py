@@ -61,7 +61,7 @@ _CHUNK = 1 << 22
 
 
 def heads(probability: Bounds, count: int, entropy: Entropy) -> int:
-    """Return how many of ``count`` independent coins of exactly this probability show heads."""
+    """Draw the number of heads of ``count`` independent coins of exactly this probability."""
     return _heads(expansion(probability, _PLACES), probability, count, entropy)
 
 
@@ -78,7 +78,7 @@ def _heads(written: bytes, probability: Bounds, count: int, entropy: Entropy) ->
 
 
 def _compared(byte: int, count: int, entropy: Entropy) -> tuple[int, int]:
-    """Return how many of ``count`` random bytes are below a byte, and how many are equal to it."""
+    """Return the number of ``count`` random bytes below a byte, and the number equal to it."""
     below = equal = 0
     for start in range(0, count, _CHUNK):
         words = np.frombuffer(entropy.bytes(min(_CHUNK, count - start)), np.uint8)

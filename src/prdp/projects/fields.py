@@ -82,7 +82,7 @@ def _is_range(value: Any) -> bool:
 
 
 _SEARCHED_BY = (PRIVATE, *SEARCHED_BY)
-"""How keys that nobody listed are searched for: docs/keys.md."""
+"""Ways to search for keys that are not listed: docs/keys.md."""
 
 _A_TEXT = {"type": "string"}
 _A_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}
@@ -237,7 +237,7 @@ _ADDRESSES = ("source", "tables", "database", "ledger")
 
 
 def check(file: ProjectText) -> None:
-    """Refuse a project file that says what cannot be said; the first mistake in the file's order."""
+    """Refuse an invalid project file; names the first mistake in the file's order."""
     for section, entries in file.content.items():
         if section == PUBLIC:
             if not PAIRS.fits(entries):

@@ -113,7 +113,7 @@ def refuse_private_sources(
 
 
 def _origins(source: object, table: str | None) -> Iterator[Origins]:
-    """Yield the origins of a source; what is not there is told when it is opened."""
+    """Yield the origins of a source; a missing source is reported when it is opened."""
     for one in source if isinstance(source, list) else [source]:
         with suppress(InvalidRequest, OSError):
             yield _file_origins(one, table)
@@ -211,7 +211,7 @@ def _each(source: Any, table: str | None) -> tuple[list[Any], list[str | None]]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is public of a table: its columns, its policy within its bounds, and its listed keys."""
+    """Public facts of a table: its columns, its policy within its bounds, and its listed keys."""
 
     schema: Schema
     policy: Policy
@@ -286,7 +286,7 @@ class Project(Mapping[str, Table | Join]):
         return self[name].sql(text, share=share, shares=shares, redraw=redraw, **self.listed_for(name))
 
     def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
-        """Return what a statement would cost and do; nothing is charged, and no account is begun."""
+        """Return the cost and plan of a statement; nothing is charged, and no account is begun."""
         name = named_in(text, self)
         opened = self[name] if self.is_begun(name) else self._without_account(name)
         return opened.explain_sql(text, share=share, shares=shares, **self.listed_for(name))
@@ -298,7 +298,7 @@ class Project(Mapping[str, Table | Join]):
             return self._open(name, None, {"who": self.who})
 
     def listed_for(self, name: str) -> dict[str, Any]:
-        """Return what ``sql`` takes beside a statement: a table's listed keys, and the public tables."""
+        """Return the options of ``sql`` beside a statement: a table's listed keys, and the public tables."""
         self.refuse_private(name)
         tables = {
             table: read_public(entry, self.folder)
@@ -348,7 +348,7 @@ class Project(Mapping[str, Table | Join]):
         return Project(replace(self.file, content=content), self.who, self.policies)
 
     def ledger_of(self, name: str) -> Path | str:
-        """Return where the account of a table is kept: a file, or the address of a database."""
+        """Return the location of a table's account: a file, or the address of a database."""
         _, entry = self._entry(name)
         filled = from_environment(entry.get("ledger", f"{name}.ledger"))
         return filled if "://" in filled else self.folder / filled
@@ -363,7 +363,7 @@ class Project(Mapping[str, Table | Join]):
         return self.file.path.parent
 
     def _open(self, name: str, synthetic: Any, account: Mapping[str, Any]) -> Table | Join:
-        """Open an entry, or a stand-in for its source; what is wrong with it is named by its line."""
+        """Open an entry, or synthetic data for its source; an error names its line."""
         section, entry = self._entry(name)
         self.refuse_private(name)
         self._refuse_private_of_others(name)
@@ -458,7 +458,7 @@ class Project(Mapping[str, Table | Join]):
             return []
         try:
             source = self._source_of(name)
-        except InvalidRequest:  # a variable that is not set: told when it is opened
+        except InvalidRequest:  # a variable that is not set: reported when it is opened
             return []
         tables = source if section == "joins" else {name: source}
         within = entry.get("table")
@@ -492,7 +492,7 @@ class Project(Mapping[str, Table | Join]):
         }
 
     def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
-        """Return why a table cannot be grouped by these keys; None where it can. Reads no record."""
+        """Return the reason why a table cannot be grouped by these keys; None if it can. Reads no record."""
         opened = self._open(name, None, {"synthetic": True})  # asked nothing, and let go
         if not isinstance(opened, Table):
             return None
@@ -503,7 +503,7 @@ class Project(Mapping[str, Table | Join]):
         return None
 
     def _database_of(self, name: str) -> Callable[[], PublicPlace] | None:
-        """Return what says in which database an entry is, and which tables there are private."""
+        """Return the options that name an entry's database and its private tables."""
         section, entry = self._entry(name)
         if section == "joins" and "database" in entry:
             address = entry["database"]
@@ -520,7 +520,7 @@ class Project(Mapping[str, Table | Join]):
             where = (
                 entry.get("database") if section == "joins" else entry["source"] if "table" in entry else None
             )
-            with suppress(InvalidRequest):  # a variable that is not set: told when the entry is opened
+            with suppress(InvalidRequest):  # a variable that is not set: reported when the entry is opened
                 if isinstance(where, str) and from_environment(where) == address:
                     public = entry.get("public", ())
                     tables = entry["tables"] if section == "joins" else {"": entry["table"]}

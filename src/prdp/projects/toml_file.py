@@ -1,4 +1,4 @@
-"""Find prdp.toml, read it, name the line on which a thing stands, and fill in the environment's addresses."""
+"""Find prdp.toml, read it, name the line of an entry, and fill in the environment's addresses."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SAFE_FOLDERS = "PRDP_SAFE_FOLDERS"
 _ROOT = 0
 
 
-def refuse_foreign(path: Path, privacy_unit: int) -> None:
+def refuse_foreign(path: Path, uid: int) -> None:
     """Refuse a project file unless you or the administrator own it, its link and its folder.
 
     Args:
         path: The project file.
-        privacy_unit: The user who owns the file that was opened.
+        uid: The user id of the file that was opened.
 
     Raises:
         InvalidRequest: Somebody else owns one of them, and no variable says that this is fine.
     """
-    if not hasattr(os, "geteuid"):  # where files have no such owner
+    if not hasattr(os, "geteuid"):  # where files have no user id
         return
     trusted = {os.geteuid(), _ROOT} | _who_called_sudo()
-    if {privacy_unit, path.lstat().st_uid, path.parent.stat().st_uid} <= trusted or _is_listed(path.parent):
+    if {uid, path.lstat().st_uid, path.parent.stat().st_uid} <= trusted or _is_listed(path.parent):
         return
     raise InvalidRequest(
         f"{path} or its folder is owned by somebody else, who could decide where your passwords and answers "
@@ -152,7 +152,7 @@ _WHOLE = re.compile(r"\$\{(\w+)\}")
 
 
 def refused_variable(text: str) -> str:
-    """Return why a text with a variable in it is refused; empty where it is not.
+    """Return the reason why a text with a variable in it is refused; empty where it is not.
 
     >>> refused_variable("${BANK_URL}"), refused_variable("accounts.csv")
     ('', '')

@@ -17,16 +17,16 @@ from typing import Any
 from prdp.regions.region import Box, PointSet, Region
 
 MAX_WORK = 300_000
-"""How many sides and spans of boxes the sweep may look at for one answer, counted anew in each cell."""
+"""Maximum number of sides and spans of boxes in the sweep for one answer, counted anew in each cell."""
 
 MAX_COMPARED = 1_000_000
-"""How many spans may be compared to find what overlaps, for one answer; a side counts as some."""
+"""Maximum number of spans compared to find overlaps, for one answer; a side counts as some."""
 
 _SIDE = 5
 _MAX_BITS = 16_000
 
 Charged = tuple[Region, Fraction]
-"""Whom something was charged to, and its share."""
+"""A charged region, and its share."""
 
 
 def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX_WORK) -> Fraction:
@@ -34,7 +34,7 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX
 
     >>> from prdp.regions.region import PointSet
     >>> def weeks(first, last):
-    ...     return Region.filter("week", PointSet("whole", ((first, last + 1),)))
+    ...     return Region.where("week", PointSet("whole", ((first, last + 1),)))
     >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
     >>> charges = [(weeks(1, 4), half), (weeks(4, 9), quarter), (weeks(9, 9), quarter)]
     >>> spent_in(weeks(1, 3), charges), spent_in(weeks(1, 9), charges), spent_in(weeks(10, 52), charges)
@@ -43,7 +43,7 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX
     Args:
         region: Whose contents are looked at.
         charges: All that was charged so far.
-        most_work: After how much work the sum of all that overlap in a cell stands for what is deepest there.
+        most_work: The work after which the sum of all that overlap in a cell replaces its maximum.
     """
     near = [charge for charge in charges if not charge[0].is_beside(region)]
     scale, weights = _scaled([share for _, share in near])
@@ -90,7 +90,7 @@ class _Item:
 
 
 class _Comparison:
-    """What lies in a box, found with as much work as is left; what is not compared counts as all over it."""
+    """The charges in a box, compared as long as work is left; the others count as all over it."""
 
     def __init__(self, work: int) -> None:
         self._work = work
@@ -115,7 +115,7 @@ class _Comparison:
         return items, everywhere
 
     def _cut(self, charged: Box, own: dict[str, PointSet]) -> dict[str, PointSet] | None:
-        """Return what a box says of the columns in which it is narrower than a box; None if apart."""
+        """Return a box's columns in which it is narrower than another box; None if they are disjoint."""
         sides = {}
         for column, points in charged.sides:
             mine = own.get(column)

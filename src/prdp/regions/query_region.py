@@ -48,7 +48,7 @@ from prdp.schema import ColumnType, Schema
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Where a condition can be TRUE, and where it can be FALSE.
+    """The contents for which a condition can be TRUE, and for which it can be FALSE.
 
     Attributes:
         true: Holds every content of a record for which the condition is TRUE.
@@ -74,7 +74,7 @@ def filter_region(condition: Node | None, schema: Schema, immutable: Collection[
 
 
 def sides(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
-    """Return where a condition can be TRUE and where FALSE; whatever is not understood can be both anywhere.
+    """Return the contents for which a condition can be TRUE or FALSE; if not understood, both anywhere.
 
     >>> from prdp.expressions.parse import parse
     >>> from prdp.schema import ColumnType, Kind
@@ -102,7 +102,7 @@ def sides(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
 
 
 def _atom(node: Node, schema: Schema, immutable: Collection[str]) -> Sides:
-    """Return the sides of a condition on one fixed column."""
+    """Return the sides of a condition on one immutable column."""
     column = _column_of(node)
     kind = kind_of(schema[column]) if column is not None and column in immutable else None
     if column is None or kind is None:
@@ -152,7 +152,7 @@ def _listed(kind: PointKind, values: list[object]) -> PointSet | None:
 
 
 def _unlisted(kind: PointKind, values: list[object]) -> PointSet | None:
-    """Return what is in no place of a list: from the whole list, since the listed set may be widened."""
+    """Return the complement of a list: from the whole list, since the listed set may be widened."""
     spans = [around(kind, value) for value in values]
     known = sorted(span for span in spans if span is not None)
     low, end = WHOLE[kind]
@@ -161,7 +161,7 @@ def _unlisted(kind: PointKind, values: list[object]) -> PointSet | None:
 
 
 _AFTER_ALL_YEARS = microseconds(datetime.max) + 1
-"""Where the last year that a key can name ends."""
+"""End of the last year that a key can name."""
 
 _LONGEST: dict[Calendar, timedelta] = {
     "hour": timedelta(hours=1),
@@ -245,7 +245,7 @@ def _bin(numbers: Bin, column: ColumnType) -> Span:
     else:
         least, greatest = _double_from(numbers.low), _double_to(numbers.high, itself=numbers.last)
     low, end = around(kind, float(least)), around(kind, float(greatest))  # type: ignore[arg-type]
-    assert low is not None  # noqa: S101  (told to the type checker; floats have their places)
+    assert low is not None  # noqa: S101  (for the type checker; floats have their places)
     assert end is not None  # noqa: S101
     return low[0], end[1] if least <= greatest else low[0]
 

@@ -21,7 +21,7 @@ Span = tuple[Any, Any]
 """A first key, and the first key that is not in it."""
 
 MAX_SPANS = 1_000
-"""How many spans a set is kept with; of more, neighbours are joined, which makes the set larger."""
+"""Maximum number of spans of a set; of more, neighbours are joined, which makes the set larger."""
 
 _BEYOND = 2**1024  # where a whole number that no double reaches is put
 _EPOCH = datetime(1970, 1, 1)
@@ -70,7 +70,7 @@ WHOLE: dict[PointKind, Span] = {
 
 
 def kind_of(column: ColumnType) -> PointKind | None:
-    """Return what a column's points are; None for one that expressions do not read.
+    """Return the kind of a column's points; None for one that expressions do not read.
 
     >>> kind_of(ColumnType(Kind.NUMBER, integer=True)), kind_of(ColumnType(Kind.TEXT))
     ('whole', 'text')
@@ -136,7 +136,7 @@ class PointSet:
 
     @classmethod
     def compared(cls, kind: PointKind, op: CompareOp, value: object) -> PointSet | None:
-        """Return the points for which a comparison with a constant holds; None if it cannot be told.
+        """Return the points for which a comparison with a constant holds; None if unknown.
 
         >>> PointSet.compared("whole", "<", 46.5).spans[0][1]
         47
@@ -157,12 +157,12 @@ class PointSet:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is in it."""
+        """True if the set is empty."""
         return not self.spans and not self.null
 
     @property
     def everything(self) -> bool:
-        """Whether all points and NULL are in it."""
+        """True if all points and NULL are in it."""
         return self.null and self.spans == (WHOLE[self.kind],)
 
     def others(self) -> PointSet:
@@ -173,11 +173,11 @@ class PointSet:
         return PointSet.of(self.kind, zip(firsts, ends, strict=True))
 
     def join(self, other: PointSet) -> PointSet:
-        """Return what is in one of two sets."""
+        """Return the union of two sets."""
         return PointSet.of(self.kind, (*self.spans, *other.spans), null=self.null or other.null)
 
     def meet(self, other: PointSet) -> PointSet:
-        """Return what is in both of two sets."""
+        """Return the intersection of two sets."""
         if self.beside(other):
             return PointSet(self.kind, (), self.null and other.null)
         found: list[Span] = []
@@ -194,7 +194,7 @@ class PointSet:
         return PointSet(self.kind, _at_most(found), self.null and other.null)
 
     def beside(self, other: PointSet) -> bool:
-        """Say whether all points of one set, NULL aside, come before all of another; looks at ends alone."""
+        """Say whether all points of one set, except NULL, come before all of another; looks at ends alone."""
         mine, theirs = self.spans, other.spans
         return not mine or not theirs or mine[-1][1] <= theirs[0][0] or theirs[-1][1] <= mine[0][0]
 
@@ -213,7 +213,7 @@ def _at_most(spans: list[Span]) -> tuple[Span, ...]:
 
 
 MAX_BOXES = 64
-"""How many boxes a region is kept with; more are widened to the one around all of them."""
+"""Maximum number of boxes of a region; more are widened to the one around all of them."""
 
 Side = tuple[str, PointSet]
 
@@ -229,11 +229,11 @@ class Box:
     sides: tuple[Side, ...] = ()
 
     def side(self, column: str) -> PointSet | None:
-        """Return what a column may hold; None for anything."""
+        """Return the points that a column may hold; None for anything."""
         return next((points for name, points in self.sides if name == column), None)
 
     def without(self, column: str) -> tuple[Side, ...]:
-        """Return what it says of all other columns."""
+        """Return the box without this column."""
         return tuple(side for side in self.sides if side[0] != column)
 
     def meet(self, other: Box) -> Box | None:
@@ -300,7 +300,7 @@ NOBODY = Region(())
 def union(regions: Iterable[Region]) -> Region:
     """Return a region that holds all of some; too many boxes are widened.
 
-    >>> weeks = [Region.filter("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
+    >>> weeks = [Region.where("week", PointSet("whole", ((week, week + 1),))) for week in (1, 2, 4)]
     >>> union(weeks).boxes[0].side("week").spans
     ((1, 3), (4, 5))
     """
@@ -395,7 +395,7 @@ def _name(side: Side) -> str:
 def region_to_json(region: Region) -> str:
     """Return a region as text, the same for equal ones.
 
-    >>> region_to_json(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_to_json(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     '[{"week": {"whole": [46, [50, 52]], "null": true}}]'
     """
     boxes = [{column: _points_form(points) for column, points in box.sides} for box in region.boxes]
@@ -490,9 +490,9 @@ _FIRST, _LAST = microseconds(datetime.min), microseconds(datetime.max)
 
 
 def region_words(region: Region) -> str:
-    """Return whom a region is about.
+    """Describe a region in words.
 
-    >>> region_words(Region.filter("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
+    >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
     ('everybody', 'nobody')

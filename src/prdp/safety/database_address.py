@@ -49,14 +49,14 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """Where a PostgreSQL database is.
+    """Address of a PostgreSQL database.
 
     Attributes:
         given: What libpq takes: the address as it was given, without the options that are prdp's own.
         shown: Host, port and database, without user, password and options.
         own: The options that are prdp's own, by name.
         names: The names of all other options.
-        has_password: Whether a password stands in it.
+        has_password: Whether it holds a password.
     """
 
     given: Hidden

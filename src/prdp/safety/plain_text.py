@@ -6,11 +6,11 @@ import json
 import re
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
+"""Characters that a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _QUOTED = "\n\t"
-"""What stands in a cell of CSV as it is: between quotes it moves nothing."""
+"""Characters that are written to a CSV cell as they are: between quotes they move nothing."""
 
 
 def printable(text: str, but: str = "") -> str:

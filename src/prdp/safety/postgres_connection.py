@@ -84,11 +84,11 @@ _CONNECTING = {
 
 
 BUSY = {"the server has no connection left", "the server is starting or stopping"}
-"""What passes by itself."""
+"""Transient failures."""
 
 
 def why_not_done(state: str | None) -> str:
-    """Return why a statement was not done, by its SQLSTATE.
+    """Return the reason why a statement was not done, by its SQLSTATE.
 
     >>> why_not_done("42501"), why_not_done("53400")
     ('this user may not do that there', 'the server is short of something')
@@ -97,11 +97,11 @@ def why_not_done(state: str | None) -> str:
     """
     if state is None:
         return "the connection was lost"
-    return _STATES.get(state) or _CLASSES.get(state[:2]) or f"the server said {state}"
+    return _STATES.get(state) or _CLASSES.get(state[:2]) or f"the server reported {state}"
 
 
 def why_not_connected(message: str) -> str:
-    """Return why no connection was made; servers that speak other languages are not understood.
+    """Return the reason why no connection was made; servers in other languages are not understood.
 
     >>> why_not_connected('FATAL:  password authentication failed for user "ana"')
     'the server did not accept the user or the password'

@@ -27,7 +27,7 @@ if hasattr(os, "register_at_fork"):  # where there are no forks, there is no suc
 
 
 def this_process() -> tuple[int, int]:
-    """Return what no process has in common with one that it was forked from, even if numbers are reused."""
+    """Return a token that no forked process shares, even if process numbers are reused."""
     return os.getpid(), _forks
 
 

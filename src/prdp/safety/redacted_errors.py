@@ -11,7 +11,7 @@ Done = TypeVar("Done")
 
 
 def guarded(work: Callable[[], Done], failure: Callable[[], PrdpError]) -> Done:
-    """Return what work gives; whatever goes wrong on the way comes out without a trace of its way.
+    """Return the result of work; any error is raised without a traceback of its way.
 
     The frames of a traceback hold cells and answers that nobody may see, and what an error of somebody else's
     says may be about them: arrays may be as long as tables, and a failure would tell their lengths.

@@ -288,7 +288,7 @@ def _by_sqlalchemy(address: str) -> Iterator[CheckPlace]:
 
 
 def _within(value: Any, greatest: float) -> Any:
-    """Return a value as a database holds it in which the greatest double stands for infinity."""
+    """Return a value as in a database in which the greatest double represents infinity."""
     return max(min(value, greatest), -greatest) if isinstance(value, float) else value
 
 
@@ -324,13 +324,13 @@ _BY_ADDRESS: Mapping[str, Place] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What came of one test of the contract.
+    """Outcome of one test of the contract.
 
     Attributes:
         claim: What should hold.
         held: Whether it does.
         why: What was found instead; of made-up records, so that it may be shown.
-        refused: Expressions that the engine has no word for: a question with one is refused.
+        refused: Expressions that the engine does not support: a question with one is refused.
     """
 
     claim: str
@@ -382,7 +382,7 @@ def check_engine(place: CheckPlace) -> Iterator[CheckOutcome]:
         given = _Given(place)
         try:
             getattr(given, name)()
-        except Exception as error:  # whatever it is, it is told, and the next claim is looked at
+        except Exception as error:  # report any error, and go on with the next claim
             words = " ".join(str(error).split())[:200]
             yield CheckOutcome(claim, held=False, why=f"{type(error).__name__}: {words}")
         else:

@@ -139,7 +139,7 @@ def unit_reading(  # noqa: PLR0917
     groups: Grouping | None,
     fold: Fold = "sum",
 ) -> UnitRead:
-    """Return what an engine is asked of units."""
+    """Return the read of units that an engine is asked for."""
     policy = PERSONAL.within(engine.schema, {})
     return UnitRead(
         policy, policy.levels, PrivacyUnit(privacy_unit), measure, fold, read_condition(engine, where), groups
@@ -245,7 +245,7 @@ class RowContract(Brevity):
         return ROW_RECORDS
 
     def refuses(self, engine: Engine, reading: CellRead, text: str) -> bool:  # noqa: ARG002
-        """Say whether an engine has no word for an expression, and so refuses it; ours refuse none."""
+        """Say whether an engine does not support an expression, and so refuses it; ours refuse none."""
         return False
 
     def test_a_quotient_is_never_rounded_up_to_a_level(self) -> None:
@@ -321,7 +321,7 @@ class EngineContract(RowContract, KeyContract, UnitContract):
         where: str | None = None,
         bounds: Mapping[str, tuple[Fraction, Fraction]] | None = None,
     ) -> tuple[Summary, Summary]:
-        """Return what the engine finds, and what it should."""
+        """Return the engine's result, and the expected one."""
         engine = self.engine(records)
         checked = policy.within(engine.schema, bounds or {})
         condition = read_condition(engine, where)
@@ -406,7 +406,7 @@ class EngineContract(RowContract, KeyContract, UnitContract):
             assert found.cells == expected.cells
 
     def test_the_budgets_behind_each_value_add_up_exactly(self) -> None:
-        """Count the values of every kind of column by what stands behind them, in groups and in all."""
+        """Count the values of every kind of column by the budgets of their records, in groups and in all."""
         records = [
             record_of(eps=budget, v=v, x=x, job=job, day=day)
             for budget in BUDGETS

@@ -144,7 +144,7 @@ class EqualityContract(Brevity):
             assert drawn[0] == drawn[1], (privacy_unit, columns)
 
     def test_ten_thousand_groups_have_their_records(self) -> None:
-        """Group by texts and by whole numbers of which each stands in one or two records."""
+        """Group by texts and by whole numbers, each of which occurs in one or two records."""
         places = [place for place in range(_GROUPS) for _ in range(1 + place % 2)]
         engine = self.engine([record_of(eps=1.0, v=place, job=f"job {place}") for place in places])
         policy = _PERSONAL.within(engine.schema, {})

@@ -28,26 +28,26 @@ _Options = tuple[tuple[Any, Any], ...]
 
 
 def every_outcome(
-    procedure: Callable[[Chances], Hashable], tail_factor: int, far: int | None = None
+    procedure: Callable[[Chances], Hashable], cutoff: int, far: int | None = None
 ) -> dict[Hashable, Any]:
     """Return a ball around the probability of each output of a procedure.
 
-    >>> found = every_outcome(lambda chances: chances.beyond(Fraction(1)) > 0, tail_factor=1)
+    >>> found = every_outcome(lambda chances: chances.beyond(Fraction(1)) > 0, cutoff=1)
     >>> round(float(found[False].mid()), 6)  # 1 - 1/e
     0.632121
 
     Args:
         procedure: What draws, from a source of draws to an output.
-        tail_factor: Noise beyond it, on either side, is one outcome, as if it were one more than
-        ``tail_factor``.
-        far: The same for distances; by default ``tail_factor``.
+        cutoff: Noise beyond it, on either side, is one outcome, as if it were one more than
+        ``cutoff``.
+        far: The same for distances; by default ``cutoff``.
     """
-    far = tail_factor if far is None else far
+    far = cutoff if far is None else far
     found: dict[Hashable, Any] = {}
     with ctx.workprec(_PRECISION):
         open_paths: list[tuple[int, ...]] = [()]
         while open_paths:
-            path = _Path(open_paths.pop(), tail_factor, far)
+            path = _Path(open_paths.pop(), cutoff, far)
             output = procedure(path)
             found[output] = found.get(output, arb(0)) + path.chance
             open_paths.extend(path.siblings())
@@ -59,7 +59,7 @@ class _Path:
     """Draws that take given options first, and then the first of each; it remembers what else there was."""
 
     given: tuple[int, ...]
-    tail_factor: int
+    cutoff: int
     far: int
     chance: Any = field(default_factory=lambda: arb(1))
     taken: list[int] = field(default_factory=list)
@@ -72,9 +72,7 @@ class _Path:
                 yield (*self.taken[:place], option)
 
     def noises(self, scale: Fraction, count: int) -> Integers:
-        return np.array(
-            [self._one_of(_noises(scale, self.tail_factor)) for _ in range(count)], dtype=np.int64
-        )
+        return np.array([self._one_of(_noises(scale, self.cutoff)) for _ in range(count)], dtype=np.int64)
 
     def tails(self, coins: int, scale: Fraction, least: int) -> int:
         return int(self._one_of(_tails(coins, scale, least)))
@@ -100,11 +98,11 @@ class _Path:
 
 
 @lru_cache(maxsize=1024)
-def _noises(scale: Fraction, tail_factor: int) -> _Options:
+def _noises(scale: Fraction, cutoff: int) -> _Options:
     a = _ratio(scale)
-    inner = tuple((n, (1 - a) / (1 + a) * a ** abs(n)) for n in range(-tail_factor, tail_factor + 1))
-    tail = a ** (tail_factor + 1) / (1 + a)
-    return (*inner, (-tail_factor - 1, tail), (tail_factor + 1, tail))
+    inner = tuple((n, (1 - a) / (1 + a) * a ** abs(n)) for n in range(-cutoff, cutoff + 1))
+    tail = a ** (cutoff + 1) / (1 + a)
+    return (*inner, (-cutoff - 1, tail), (cutoff + 1, tail))
 
 
 @lru_cache(maxsize=1024)
@@ -115,9 +113,9 @@ def _tails(coins: int, scale: Fraction, least: int) -> _Options:
 
 
 @lru_cache(maxsize=1024)
-def _distances(scale: Fraction, tail_factor: int) -> _Options:
+def _distances(scale: Fraction, cutoff: int) -> _Options:
     a = _ratio(scale)
-    return (*((n, (1 - a) * a**n) for n in range(tail_factor + 1)), (tail_factor + 1, a ** (tail_factor + 1)))
+    return (*((n, (1 - a) * a**n) for n in range(cutoff + 1)), (cutoff + 1, a ** (cutoff + 1)))
 
 
 def _ratio(scale: Fraction) -> Any:

@@ -28,7 +28,7 @@ _HEADS = ("policy", "share", "column", "median error", "95 in 100 within", "in i
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """How a column's answers lay, over all rows of a statement and many runs.
+    """Errors of a column's answers, over all rows of a statement and many runs.
 
     Attributes:
         statement: What was asked.
@@ -53,7 +53,7 @@ class ErrorRow:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTable:
-    """What ``preview`` and ``compare`` measured, a row for each column of a statement.
+    """Measurements of ``preview`` and ``compare``, a row for each column of a statement.
 
     Attributes:
         rows: The rows, in the order in which they were asked for.

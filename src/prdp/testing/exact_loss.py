@@ -75,7 +75,7 @@ def _content(thing: Any, within: tuple[int, ...]) -> object:
 
 
 def _items(thing: Any, within: tuple[int, ...]) -> object:
-    """Return what a value holds besides its attributes."""
+    """Return the contents of a value besides its attributes."""
     for plain in _PLAIN:
         if isinstance(thing, plain):  # NaN equals NaN here, and 0.0 is not -0.0
             return plain.__repr__(thing)
@@ -98,7 +98,7 @@ Places = Scan | ExponentialChoice | PermuteAndFlip
 """Laws whose outputs are a few places, each with a probability that can be written down."""
 
 TOLERANCE = 1e-9
-"""What a measured loss may exceed its bound by: the width of the balls, with room."""
+"""Tolerance of a measured loss over its bound: the width of the balls, with room."""
 
 _PRECISION = 256
 _TAIL_SCALES = 110
@@ -342,16 +342,16 @@ def scan_probabilities(scan: Scan) -> tuple[Any, ...]:
 
 
 def _scan_probabilities(scan: Scan) -> tuple[Any, ...]:
-    tail_factor = int(_TAIL_SCALES * scan.threshold_noise.scale) + 1
+    cutoff = int(_TAIL_SCALES * scan.threshold_noise.scale) + 1
     found = [arb(0) for _ in scan.masses]
-    for rho in range(-tail_factor, tail_factor + 1):
+    for rho in range(-cutoff, cutoff + 1):
         here = _probability(scan.threshold_noise, rho)
         for place, mass in enumerate(scan.masses[:-1]):
             room = scan.thresholds[place] + rho - mass
             found[place] += here * _at_most(scan.mass_noise, room)
             here *= _at_most(scan.mass_noise, -room - 1)  # symmetric: Pr[noise > room]
         found[-1] += here
-    beyond = 2 * _at_most(scan.threshold_noise, -tail_factor - 1)
+    beyond = 2 * _at_most(scan.threshold_noise, -cutoff - 1)
     return tuple(arb((ball + beyond / 2).mid(), (beyond / 2).upper() + ball.rad()) for ball in found)
 
 

@@ -162,7 +162,7 @@ class JoinCase:
     one_row: bool = False
 
     def reading(self, schemas: Mapping[str, Schema]) -> UnitRead:
-        """Return what an engine is asked for."""
+        """Return the read that an engine is asked for."""
         tree = Tree.of(schemas, "people", "name", PUBLIC, REFERENCES)
         tables = list(dict.fromkeys(step for table in self.over for step in tree.path(table))) or ["people"]
         names = {column: (table, column) for table in tables for column in schemas[table]}
@@ -263,7 +263,7 @@ class JoinContract(Brevity):
         self.hold(DATABASE, self.some(cases, 6))
 
     def test_an_unit_is_in_one_group_of_units_at_most(self) -> None:
-        """Group by columns of units, one of whom has own rows in two groups."""
+        """Group by columns of units, one of which has own rows in two groups."""
         self.hold(DATABASE, APART)
 
     def test_what_units_add_to_several_groups_is_scaled_down_together(self) -> None:

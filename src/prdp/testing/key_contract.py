@@ -45,7 +45,7 @@ def reference_masses(records: Sequence[Record], reading: KeyMassRead) -> dict[tu
 
 
 def rows_of_masses(masses: KeyMasses) -> list[tuple[tuple[Any, ...], int]]:
-    """Return what an engine found, row by row."""
+    """Return an engine's result, row by row."""
     return [(masses.key(place), int(mass)) for place, mass in enumerate(masses.mass)]
 
 

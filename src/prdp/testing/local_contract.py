@@ -17,7 +17,7 @@ from prdp.local.protocols.randomisers import Bit, Hashed, Law, NoisyValue, Symbo
 from prdp.testing.mechanism_contract import FACTOR, on_edges, with_budget
 
 TOLERANCE = 1e-9
-"""What a measured loss may exceed its bound by: the rounding of logarithms, with room."""
+"""Tolerance of a measured loss over its bound: the rounding of logarithms, with room."""
 
 _BITS = 256
 _TINY_PRIME = 5
@@ -93,7 +93,7 @@ class LocalContract:
         raise NotImplementedError
 
     def promised(self, campaign: Campaign, record: Record) -> float:
-        """Return what a record may lose: 0 for one without a valid budget."""
+        """Return the allowed loss of a record: 0 for one without a valid budget."""
         try:
             return float(campaign.share) * (campaign.policy.budget(record) or 0.0)
         except (KeyError, TypeError):

@@ -1,6 +1,6 @@
 """The contract of mechanisms, as tests: subclass ``MechanismContract`` with a tiny universe.
 
-The loss is measured on ``law``; callers get ``answers``. Both are looked at: what is said must follow from
+The loss is measured on ``law``; callers get ``answers``. Both are checked: answers must follow from
 what is drawn from the law, or the measured loss would be that of something else.
 
 Inside a level, a record is promised more than its level's budget, and up to 8 % too little noise goes
@@ -148,7 +148,7 @@ def _quieter(noise: DiscreteLaplace, factor: Fraction) -> DiscreteLaplace:
 
 _NEXT_BYTES = 16
 _ONE_BY_ONE = 20
-"""How many answers to draw one at a time as well: what is said may not hang on the number of runs."""
+"""Number of answers that are drawn one at a time as well: they may not depend on the number of runs."""
 
 
 class Drawable(Protocol):
@@ -199,7 +199,7 @@ def untied(
                 shown = content(answer)
                 known, known_shown = answers_of.setdefault(outcome, (answer, shown))
                 if known_shown != shown:
-                    return f"the law drew {outcome!r} twice, and two things were said: {known!r}, {answer!r}"
+                    return f"the law drew {outcome!r} twice, with two answers: {known!r}, {answer!r}"
     return ""
 
 
@@ -309,7 +309,7 @@ class MechanismContract:
         return self.mechanism.law(summary, share)
 
     def answers(self, summary: Any, share: Fraction, entropy: Entropy, runs: int) -> Iterable[object]:
-        """Return what callers of the mechanism get, once a run."""
+        """Return the answers that callers of the mechanism get, once a run."""
         answers: Iterable[object] = self.mechanism.answers(summary, share, entropy, runs)
         return answers
 
@@ -318,7 +318,7 @@ class MechanismContract:
         raise NotImplementedError
 
     def budget(self, record: Record) -> float:
-        """Return what a record is promised; 0 for one that is left out."""
+        """Return the promised loss of a record; 0 for one that is left out."""
         raise NotImplementedError
 
     def twins(self) -> Mapping[str, Twin]:
@@ -406,7 +406,7 @@ class MechanismContract:
                     yield [self.records[(place + ahead) % kinds] for ahead in range(size)]
 
     def untied(self, answers: MechanismAnswers, tables: Sequence[Any], share: Fraction) -> str:
-        """Return how answers say something other than what the law draws; empty if they do not."""
+        """Describe answers that differ from the draws of the law; empty if none do."""
         few = max(1, self.runs // 4)
         alone = self.runs if share == self.tied_at else few
         return untied(
@@ -418,7 +418,7 @@ class MechanismContract:
         )
 
     def untied_at_any_share(self, answers: MechanismAnswers, tables: Sequence[Any]) -> str:
-        """Return how answers are untied at ``tied_at``, or else at one of the shares to try."""
+        """Describe answers that are untied at ``tied_at``, or else at one of the shares to try."""
         shares = dict.fromkeys((self.tied_at, *self.shares))
         return next(filter(None, (self.untied(answers, tables, share) for share in shares)), "")
 

@@ -40,7 +40,7 @@ _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
 def is_law(text: str) -> bool:
     """Say whether a text names a law, such as ``normal:50000,50000``, and not a file.
 
-    A law that there is not is one too, unless a file is called so: what it should be is then told.
+    A law that there is not is one too, unless a file is called so: the error then lists the laws.
     """
     return _WRITTEN.fullmatch(text) is not None and not Path(text).exists()
 
@@ -104,7 +104,7 @@ def roundings_of(facts: Facts) -> dict[str, str]:
 
 
 def _kept(name: str, round_to: Fraction, facts: Facts) -> bool:
-    """Say whether a grain is used: a decimal's scale is not where the bounds hold too many of it."""
+    """Say whether a rounding step is used: a decimal's scale is not where the bounds hold too many of it."""
     rows = facts.unit.max_rows if facts.unit is not None else 1
     undeclared = name in facts.bounds and name not in facts.round_to
     return not undeclared or default_step(round_to, *facts.bounds[name], rows) == round_to
@@ -157,7 +157,7 @@ _PLENTY = {"policy": "1000000000"}
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How a column's answers lay, over all rows of a statement and many runs.
+    """Errors of a column's answers, over all rows of a statement and many runs.
 
     Attributes:
         column: The column.
@@ -213,7 +213,7 @@ def errors_of(
     runs: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Errors]:
-    """Ask a statement of a stand-in many times, and compare with what it says with budgets without end.
+    """Ask a statement of synthetic data many times, and compare with its answers at unlimited budgets.
 
     Args:
         plenty: The synthetic table, under a policy whose answers are true.

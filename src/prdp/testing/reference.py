@@ -59,7 +59,7 @@ def reference_summary(records: Iterable[Record], reading: CellRead) -> Summary:
 def reference_keys(
     records: Iterable[Record], reading: CellRead | KeyRead, column: str, expression: Node | None = None
 ) -> KeySummary:
-    """Return how many keys a column has, by what the budgets of their records add up to."""
+    """Return the number of keys of a column, by the sums of their records' budgets."""
     most = key_edges(reading.levels)[-1]
     sums: dict[Any, int] = defaultdict(int)
     for record, level in _taking_part(records, reading):
@@ -258,7 +258,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _values(rows: Iterable[Record], reading: UnitRead) -> tuple[int, ...]:
-    """Return what each row contributes; nothing where the filter is not true or there is no value."""
+    """Return each row's contribution; nothing where the filter is not true or there is no value."""
     taken = (row for row in rows if reading.where is None or evaluate(reading.where, row) is True)
     measure = reading.measure
     if measure is None:
@@ -268,7 +268,7 @@ def _values(rows: Iterable[Record], reading: UnitRead) -> tuple[int, ...]:
 
 
 def _contributions(unit: Unit, reading: UnitRead, *, count_rows: bool) -> list[int]:
-    """Return what a unit adds to each group, moved into its public bounds."""
+    """Return a unit's contribution to each group, moved into its public bounds."""
     measure = reading.counted if count_rows else reading.folded
     added = [len(values) if count_rows else sum(values) for values in unit.values]
     return [max(-measure.high, min(measure.high, value)) for value in added]

@@ -167,7 +167,7 @@ class ShareFound:
     left_out: str = ""
 
     def __str__(self) -> str:
-        """Return what was found on one line."""
+        """Return the result on one line."""
         wanted = f"{self.query} within {_percent(self.aim)} in {_percent(self.confidence)} of the answers"
         tried = dict(self.measured)
         simulated = f"{self.runs} simulated answers a share, seed {self.seed}"
@@ -190,9 +190,9 @@ def share_for(
     runs: int = 400,
     seed: int = 0,
 ) -> ShareFound:
-    """Find how large a share a query needs for an error, on a stand-in that looks like the real table.
+    """Find the share that a query needs for an error, on synthetic data like the real table.
 
-    The error includes what clipping pulls and what choosing misses, since the stand-in's truth is known: that
+    The error includes those of clipping and of choosing, since the synthetic data's truth is known: that
     of all its records, those to which the policy gives no budget too. For groups it is over all of them
     together.
 
@@ -238,7 +238,7 @@ def share_for(
 
 
 def _left_out(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
-    """Return which records of a synthetic table no answer is about, in words."""
+    """Describe the records of a synthetic table that answers exclude."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
     return plan.steps[0].labels[0].left_out

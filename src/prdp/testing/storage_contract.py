@@ -124,7 +124,7 @@ class StorageCase:
     keys: bool = False
 
     def found(self, engine: Engine) -> object:
-        """Return what the engine finds."""
+        """Return the engine's result."""
         reading = self._reading(engine)
         if self.keys and self.column:
             return engine.key_totals(
@@ -133,7 +133,7 @@ class StorageCase:
         return [summary.cells for summary in engine.summarise(reading)]
 
     def expected(self, engine: Engine, records: Sequence[Record]) -> object:
-        """Return what it should find, record by record."""
+        """Return the expected result, record by record."""
         reading = self._reading(engine)
         groups = in_groups(records, reading.groups)
         if self.keys and self.column:

@@ -78,7 +78,7 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
 
 
 def _own_truth(plan: QueryPlan, cells: Any) -> list[Fraction] | None:
-    """Return what a query from outside the package says is true; None where it says nothing."""
+    """Return the truth that a query from outside the package gives; None where it gives none."""
     query, select_input = plan.query, plan.steps[0].select_input
     if not isinstance(query, Query) or select_input is None:
         return None
@@ -120,7 +120,7 @@ def _quantile(valued: list[Cell], part: Fraction, count: int) -> Fraction:
 
 
 def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
-    """Return a stand-in whose policy gives every record the same budget, so that no answer leaves one out."""
+    """Return synthetic data whose policy gives every record the same budget, so that none is excluded."""
     if isinstance(like, Groups):
         table: Any = like.table
         all_records: Any = everybody(table)
@@ -129,7 +129,7 @@ def everybody(like: Table | Join | Groups) -> Table | Join | Groups:
 
 
 def true_answers(like: Table | Join | Groups, query: Query, method: Chosen | None = None) -> list[Fraction]:
-    """Return what is true of a synthetic table's records that have a budget: one answer, or one a group.
+    """Return the true answer for a synthetic table's records that have a budget: one, or one a group.
 
     >>> import numpy
     >>> import prdp
@@ -148,7 +148,7 @@ LEFT_OUT = "without a budget, left out of every answer"
 
 
 def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int]]:
-    """Return, in words and numbers, what of a stand-in's records a table's declarations lose or move."""
+    """Count the records of synthetic data that a table's declarations lose or move, in words and numbers."""
     declared, everybody = _opened(project, name, like)
     if not isinstance(declared, Table) or not isinstance(everybody, Table):
         raise InvalidRequest(f"{name} is a join: --like looks at single tables.")
@@ -163,7 +163,7 @@ def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int
 
 
 def left_out_of(project: Project, name: str, like: Any) -> str:
-    """Say how many of a stand-in's records have no budget; empty where all have one, and for joins."""
+    """Say how many of the synthetic records have no budget; empty where all have one, and for joins."""
     declared, everybody = _opened(project, name, like)
     if not isinstance(declared, Table) or not isinstance(everybody, Table):
         return ""
@@ -191,7 +191,7 @@ def _count(table: Table) -> int:
 
 
 def raw_cells(opened: Opened, asked: Plan | Read) -> tuple[Any, ...]:
-    """Return what a read finds in a synthetic table, group by group; of a plan, its first query's."""
+    """Return a read's result in a synthetic table, group by group; of a plan, its first query's."""
     read = asked.queries[0].read if isinstance(asked, Plan) else asked
     groups: tuple[Any, ...] = read.taken(reader_of(opened).read(read))
     return groups

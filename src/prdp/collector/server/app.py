@@ -46,7 +46,7 @@ _TOKEN = "^[0-9a-f]{32}$"  # noqa: S105  (a pattern)
 
 
 class Refusal(BaseModel):
-    """Why a request was not served."""
+    """Reason why a request was not served."""
 
     code: str = Field(description="One of " + ", ".join(STATUS))
     message: str = Field(description="The same in a sentence")
@@ -60,7 +60,7 @@ class Acknowledged(BaseModel):
 
 
 class BatchEntry(BaseModel):
-    """What became of one report of a batch."""
+    """Outcome of one report of a batch."""
 
     counted: bool
     again: bool = False
@@ -68,7 +68,7 @@ class BatchEntry(BaseModel):
 
 
 class BatchAcknowledged(BaseModel):
-    """What became of every report of a batch, in its order; what is counted is on disk."""
+    """Outcomes of the reports of a batch, in its order; those that are counted are on disk."""
 
     reports: list[BatchEntry]
 
@@ -106,7 +106,7 @@ class Tickets(BaseModel):
 
 
 class TicketsWanted(BaseModel):
-    """How many tickets to give out."""
+    """Number of tickets to give out."""
 
     model_config = {"extra": "forbid"}
 
@@ -134,7 +134,7 @@ class TicketsWanted(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the collector takes reports in."""
+    """Readiness of the collector for reports."""
 
     ready: bool
 
@@ -263,14 +263,14 @@ async def _drain(request: Request) -> None:
 
 
 def content_type(request: Request) -> str:
-    """Return what kind of body a request says it has, without parameters; of none if it is compressed."""
+    """Return the content type of a request, without parameters; empty if the body is compressed."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         return ""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def bearer(request: Request) -> str | None:
-    """Return what stands in ``Authorization: Bearer ...``; None without one."""
+    """Return the token of ``Authorization: Bearer ...``; None without one."""
     scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else None
 
@@ -294,7 +294,7 @@ _UNKEPT = (b"cache-control", b"no-store")
 
 
 class Front:
-    """Stands before the application: refuses addresses that ask too often, and adds headers."""
+    """Middleware: refuses addresses that ask too often, and adds headers."""
 
     def __init__(self, app: Any, rates: Rates) -> None:
         self.app = app

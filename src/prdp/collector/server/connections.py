@@ -51,7 +51,7 @@ class Rates:
 
 
 def network_of(address: str) -> str:
-    """Return what stands for one sender: an IPv4 address, or the first half of an IPv6 one.
+    """Return the network of one sender: an IPv4 address, or the first half of an IPv6 one.
 
     >>> network_of("192.0.2.1"), network_of("2001:db8:1:2:3:4:5:6"), network_of("testing")
     ('192.0.2.1', '2001:db8:1:2', 'testing')
@@ -71,7 +71,7 @@ def _groups(address: IPv6Address) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long and how often a sender may keep a collector waiting.
+    """Time limits and request limits of a connection.
 
     Attributes:
         head_seconds: How long a request's head may take, from connecting or from its first byte on.
@@ -131,7 +131,7 @@ class PatientProtocol(H11Protocol):
         self._set_clocks()
 
     def eof_received(self) -> Any:
-        """Answer a sender that has said all and only listens; refuse one that stopped halfway."""
+        """Answer a sender that has sent everything and only listens; refuse one that stopped halfway."""
         cycle = self.cycle
         if cycle is None or cycle.response_complete or cycle.disconnected:
             return None

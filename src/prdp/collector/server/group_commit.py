@@ -76,7 +76,7 @@ def _answered(store: SqlStore, digest: bytes, current: StoredRound) -> StoredRou
 
 
 class _Taking:
-    """What is known of some submissions' tickets and tokens, in the store and among themselves."""
+    """Known tickets and tokens of some submissions, in the store and among themselves."""
 
     def __init__(
         self, store: SqlStore, round_: StoredRound, submissions: Sequence[Submission], room: int | None
@@ -91,7 +91,7 @@ class _Taking:
 
     @property
     def closed(self) -> bool:
-        """Whether the round takes no more reports."""
+        """True if the round takes no more reports."""
         return self._room is not None and len(self.tickets) >= self._room
 
     def outcome(self, submission: Submission) -> Outcome:
@@ -150,14 +150,14 @@ class Desk:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What is known of the study."""
+        """The study's current state."""
         if self._snapshot is None:
             raise CollectorError("the collector has not started.")
         return self._snapshot
 
     @property
     def rounds(self) -> Rounds:
-        """What reports may answer now."""
+        """The rounds that reports may answer now."""
         if self._rounds is None:
             raise CollectorError("the collector has not started.")
         return self._rounds
@@ -180,7 +180,7 @@ class Desk:
         self._thread.shutdown()
 
     async def take(self, submissions: Sequence[Submission]) -> list[Outcome]:
-        """Return what became of reports, in their order, once that is on disk.
+        """Return the outcomes of reports, in their order, once they are on disk.
 
         Raises:
             Refused: Too many wait, or they cannot be stored.

@@ -81,13 +81,13 @@ def _line(record: logging.LogRecord) -> str:
 
 _STOP_SECONDS = 10
 _AT_ONCE = 128
-"""How many connections are accepted before any of them is counted."""
+"""Number of connections that are accepted before any of them is counted."""
 _OTHER_FILES = 32 + _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a collector listens, and which address of a front may say whom a request is from.
+    """Address of a collector, and the proxy that may forward a client's address.
 
     Attributes:
         host: The address to listen on.
@@ -109,7 +109,7 @@ def serve(
     origins: tuple[str, ...] = (),
     started: Callable[[Desk, int], None],
 ) -> bool:
-    """Serve a store's study until the process is told to stop; return whether it could begin.
+    """Serve a store's study until the process is stopped; return whether it could begin.
 
     Nothing is logged of any request. What goes wrong with the store later goes to standard error.
 
@@ -124,7 +124,7 @@ def serve(
     Raises:
         CollectorError: The store cannot be used.
     """
-    with closing(open_store(address)) as store:  # what is wrong with it is said before anybody is let in
+    with closing(open_store(address)) as store:  # report its errors before any connection is accepted
         store.check()
     logging.basicConfig(level=logging.WARNING, handlers=[BoundedLog()])
     LOG.setLevel(logging.WARNING)

@@ -28,7 +28,7 @@ let loaded = null;
 
 /** The campaign that this page describes; what is called by its hash has that hash. */
 async function campaignHere() {
-  const digest = at("told").dataset.campaign;
+  const digest = at("status").dataset.campaign;
   if (!loaded) {
     const answered = await fetch(`${here}/v1/campaigns/${digest}`);
     const found = await Campaign.read(await answered.text());
@@ -83,21 +83,21 @@ async function answer(event) {
 }
 
 async function look() {
-  const told = at("told");
+  const status = at("status");
   const answered = await fetch(`${here}/v1/study`).catch(() => null);
   if (!answered?.ok) return;
   const study = await answered.json();
   const last = study.rounds.at(-1);
-  const moved = study.state !== told.dataset.state || String(last.number) !== told.dataset.round;
+  const moved = study.state !== status.dataset.state || String(last.number) !== status.dataset.round;
   at("news").hidden = !moved;
   if (moved || study.state !== "open") return;
   const of = study.closes_at_reports ? ` of ${study.closes_at_reports.toLocaleString("en")}` : "";
-  told.textContent = `Round ${last.number} is open: ${last.reports.toLocaleString("en")}${of} reports.`;
+  status.textContent = `Round ${last.number} is open: ${last.reports.toLocaleString("en")}${of} reports.`;
   if (at("bar")) at("bar").value = last.reports;
 }
 
 at("try-it").hidden = false;
 at("record").addEventListener("submit", draw);
 at("send").addEventListener("submit", answer);
-at("answer").hidden = at("told").dataset.state !== "open";
-if (at("told").dataset.state !== "done") setInterval(look, 10_000);
+at("answer").hidden = at("status").dataset.state !== "open";
+if (at("status").dataset.state !== "done") setInterval(look, 10_000);

@@ -251,8 +251,8 @@ class Bit {
     const whole = 1n << BigInt(precise);
     const [low, high] = logisticBounds(this.loss, precise);
     const slope = ONE.minus(this.part.plus(this.part));
-    const told = this.part.times(new Fraction(whole));
-    let ends = [low, high].map((q) => told.plus(slope.times(new Fraction(q))));
+    const flipped = this.part.times(new Fraction(whole));
+    let ends = [low, high].map((q) => flipped.plus(slope.times(new Fraction(q))));
     if (ends[0].compare(ends[1]) > 0) ends.reverse();
     if (this.lift.compare(this.loss) < 0) {
       const less = expBounds(this.loss.minus(this.lift), precise);
@@ -965,9 +965,9 @@ const LDP_PROTOCOLS = {
         const here = record ? place(field(record, column)) : null;
         if (method === "olh") return [new Hashed(here === null ? null : BigInt(here), buckets, budget)];
         if (method === "grr") return [new OneSymbol(here === null ? whole : BigInt(here), whole + 1n, budget)];
-        const told = new Bit(budget, method === "bits" ? ONE : new Fraction(1n, 2n));
+        const own = new Bit(budget, method === "bits" ? ONE : new Fraction(1n, 2n));
         const nothing = new Bit(budget);
-        return each(size, (i) => (i === here ? told : nothing));
+        return each(size, (i) => (i === here ? own : nothing));
       },
     };
   },
@@ -1200,13 +1200,13 @@ function readAccount(text) {
     // refused below, without the parser's words: they repeat the text
   }
   const { policy, spent, reports } = account ?? {};
-  const told = reports && typeof reports === "object" ? Object.values(reports) : [null];
+  const kept = reports && typeof reports === "object" ? Object.values(reports) : [null];
   const stored = (report) => typeof report === "string" && /^(?:[0-9a-f]{2})+$/.test(report);
   const share = typeof spent === "string" && /^[0-9]+(?:\/[1-9][0-9]*)?$/.test(spent) ? readFraction(spent, "spent") : null;
-  const answered = typeof policy === "string" && told.length > 0 && share?.compare(ZERO) > 0;
-  const empty = policy === null && told.length === 0 && share?.above === 0n;
-  if (!(answered || empty) || !told.every(stored) || share.compare(ONE) > 0) {
-    refuse("the account is damaged, and what it has told is not known. Nothing was told.");
+  const answered = typeof policy === "string" && kept.length > 0 && share?.compare(ZERO) > 0;
+  const empty = policy === null && kept.length === 0 && share?.above === 0n;
+  if (!(answered || empty) || !kept.every(stored) || share.compare(ONE) > 0) {
+    refuse("the account is damaged, and its reports are not known. Nothing was reported.");
   }
   return account;
 }
@@ -1242,24 +1242,24 @@ export class Client {
 
   /** Return the report to send: drawn and stored the first time, the stored one ever after. */
   async report(campaign, record) {
-    const work = () => this.#told(campaign, record);
+    const work = () => this.#storedReport(campaign, record);
     return globalThis.navigator?.locks ? navigator.locks.request(this.name, work) : work();
   }
 
-  #told(campaign, record) {
+  #storedReport(campaign, record) {
     const account = this.#account();
     const digest = hex(campaign.digest);
     const standing = account.reports[digest];
     if (standing) return Report.ofBytes(unhex(standing));
     if (account.policy !== null && account.policy !== campaign.policy.text) {
-      refuse("this campaign has another policy than the one that this client answers under. Nothing was told.");
+      refuse("this campaign has another policy than the one that this client answers under. Nothing was reported.");
     }
     if (campaign.share.compare(this.mostShare) > 0) {
       refuse(`this campaign asks for ${campaign.share} of the budget, and this client gives at most ${this.mostShare}.`);
     }
     const spent = readFraction(account.spent, "spent").plus(campaign.share);
-    if (spent.compare(ONE) > 0) refuse("this campaign asks for more of the budget than is left. Nothing was told.");
-    if (spent.below >= 10n ** 640n) refuse("this campaign's share is too fine to be added up. Nothing was told.");
+    if (spent.compare(ONE) > 0) refuse("this campaign asks for more of the budget than is left. Nothing was reported.");
+    if (spent.below >= 10n ** 640n) refuse("this campaign's share is too fine to be added up. Nothing was reported.");
     const report = campaign.draw(record, this.entropy);
     const reports = { ...account.reports, [digest]: hex(report.bytes()) };
     this.storage.setItem(this.name, JSON.stringify({ policy: campaign.policy.text, spent: spent.toString(), reports }));

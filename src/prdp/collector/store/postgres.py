@@ -49,7 +49,7 @@ class PostgresStore(SqlStore):
             yield
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return what a statement finds."""
+        """Return the rows of a statement."""
         self._reconnect_if_lost()
         with self._explained():
             return self._database.execute(_marked(statement), values).fetchall()

@@ -1,7 +1,7 @@
-"""The tables of a store and everything that is said to them; SQLite and PostgreSQL differ in spelling alone.
+"""The tables of a store and their statements; SQLite and PostgreSQL differ in spelling alone.
 
 A report and the ticket that brought it are kept in two tables that have no column in common but the round's
-number, so that nobody who reads the store learns which client said what. Neither table has a time.
+number, so that nobody who reads the store learns which client reported what. Neither table has a time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class SqlStore(ABC):
 
     @abstractmethod
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return what a statement finds; ``?`` stands for a value."""
+        """Return the rows of a statement; ``?`` is a placeholder for a value."""
 
     @abstractmethod
     def run(self, statement: str, values: Sequence[Sequence[object]]) -> None:
@@ -146,15 +146,15 @@ class SqlStore(ABC):
         self.run("INSERT INTO prdp_tickets VALUES (?)", [(ticket,) for ticket in tickets])
 
     def tickets(self) -> int:
-        """Return how many tickets were given out."""
+        """Return the number of tickets that were given out."""
         return int(self.rows("SELECT count(*) FROM prdp_tickets")[0][0])
 
     def known_tickets(self, tickets: Sequence[bytes]) -> set[bytes]:
-        """Return which of some tickets were given out."""
+        """Return those of some tickets that were given out."""
         return {found[0] for found in self._among("SELECT ticket FROM prdp_tickets WHERE ticket", tickets)}
 
     def used_tickets(self, number: int, tickets: Sequence[bytes]) -> set[bytes]:
-        """Return which of some tickets have brought a report in a round."""
+        """Return those of some tickets that have brought a report in a round."""
         statement = "SELECT ticket FROM prdp_used WHERE round = ? AND ticket"
         return {found[0] for found in self._among(statement, tickets, number)}
 

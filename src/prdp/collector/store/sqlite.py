@@ -15,7 +15,7 @@ from prdp.errors import CollectorError
 
 _BUSY_SECONDS = 30
 _APPLICATION = 0x70726470
-"""What tells the file from others: ``prdp`` in ASCII."""
+"""SQLite's application id of the file: ``prdp`` in ASCII."""
 
 
 class SqliteStore(SqlStore):
@@ -40,7 +40,7 @@ class SqliteStore(SqlStore):
 
     @classmethod
     def create(cls, path: Path) -> SqliteStore:
-        """Make an empty store aside and put it in its place whole; refuse to replace anything."""
+        """Create a draft of an empty store and move it into place whole; refuse to replace anything."""
         target = path.expanduser().absolute()
         draft = target.with_name(f".{target.name}.{uuid4().hex}.draft")
         try:  # by nobody else, before it is open: who holds a file open reads it whatever its mode becomes
@@ -83,7 +83,7 @@ class SqliteStore(SqlStore):
                 raise
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return what a statement finds."""
+        """Return the rows of a statement."""
         with self._explained():
             return self._database.execute(statement, tuple(values)).fetchall()
 
@@ -141,7 +141,7 @@ class SqliteStore(SqlStore):
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another of its name; None where there is none."""
+    """Return the identity of a file, beyond its name; None where there is none."""
     try:
         found = path.stat()
     except OSError:

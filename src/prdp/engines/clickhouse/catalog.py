@@ -32,7 +32,7 @@ _LAST = 2**63 - 1
 
 
 def read_as(native: str, name: str) -> tuple[ColumnType, str]:
-    """Return what a column of ClickHouse is to prdp, and the SQL that reads it.
+    """Return the type of a ClickHouse column in prdp, and the SQL that reads it.
 
     >>> read_as("Nullable(Int32)", "`v`")
     (INTEGER, 'toInt64(`v`)')
@@ -195,7 +195,7 @@ WANTED: Mapping[str, int | str] = {
     **_LONG_STATEMENTS,
     "cancel_http_readonly_queries_on_client_close": 1,
 }
-"""What every statement is run with, as far as a server knows it."""
+"""Settings of every statement, as far as a server knows them."""
 
 _MUST_BE_KNOWN = ("join_use_nulls", "prefer_column_name_to_alias", "use_skip_indexes", "max_query_size")
 
@@ -302,12 +302,12 @@ class FoundTable:
 
     @property
     def row_by_row(self) -> bool:
-        """Whether a row stays the row that was inserted."""
+        """True if a row stays the row that was inserted."""
         return self.engine in _ROW_BY_ROW
 
     @property
     def source(self) -> str:
-        """What is made of rows before prdp sees them, for a question's text."""
+        """The transformation of rows before prdp reads them, for a question's key."""
         return "" if self.row_by_row else (self.query or f"{self.engine} FINAL")
 
     def refuse_unless_records(self, *, rows_are_records: bool) -> None:
@@ -325,7 +325,7 @@ class FoundTable:
         )
         raise InvalidRequest(
             f"{self.asked!r} has the engine {self.engine}: what it holds {what}, so that one row may hold "
-            "what several records have said. If each row, merged as FINAL merges them, is one record, say "
+            "values of several records. If each row, merged as FINAL merges them, is one record, say "
             "so: rows_are_records=True. Otherwise open the table that the records were inserted into."
         )
 
@@ -393,7 +393,7 @@ def _described(
     )
     if not tables or not columns:
         return None
-    ((owner, called, engine, query, whole),) = tables
+    ((database, called, engine, query, whole),) = tables
     for prefix in ("Replicated", "Shared"):
         engine = engine.removeprefix(prefix)
     if _SUMMED_LATER.search(whole):
@@ -409,7 +409,7 @@ def _described(
     }
     return FoundTable(
         asked=asked,
-        place=(owner, called),
+        place=(database, called),
         engine=engine,
         query=query,
         schema={column: kind for column, (kind, _) in known.items()},
@@ -418,7 +418,7 @@ def _described(
 
 
 def _read_as(column: str, native: str, default: str, *, outside: bool) -> tuple[ColumnType, str]:
-    """Return what a column is to prdp, and the SQL that reads it."""
+    """Return the type of a column in prdp, and the SQL that reads it."""
     if not _CONSTANT.fullmatch(default):
         return _COMPUTED
     if outside and "Date32" in native:
@@ -465,7 +465,7 @@ _TARGET = re.compile(r" TO (?P<target>(?:`(?:[^`\\]|\\.)*`|[\w]+)\.(?:`(?:[^`\\]
 
 @dataclass(slots=True)
 class _Trace:
-    """What is found while views are written out."""
+    """Findings while views are expanded."""
 
     ask: Ask
     shown: str

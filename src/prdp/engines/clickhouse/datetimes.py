@@ -143,7 +143,7 @@ _FROM_TEXT = f"arrayElement(arrayMap(prdp_g -> {_from_groups()}, [{_GROUPED}]), 
 
 
 def cast_to_moment(operand: exp.Expression) -> exp.Expression:
-    """Return what is cast to a moment: a constant, the text of a listed key, or a moment already."""
+    """Return the operand of a cast to a moment: a constant, the text of a listed key, or a moment already."""
     if isinstance(operand, exp.Literal):
         at = datetime.fromisoformat(operand.name)
         return number((at - _EPOCH) // timedelta(microseconds=1))

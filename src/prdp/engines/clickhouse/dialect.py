@@ -424,7 +424,7 @@ _OWN: Mapping[str, Rule] = {
 }
 
 RULES: Mapping[str, Rule] = {**_OWN, **NUMBER_RULES, **TEXT_RULES, **MOMENT_RULES}
-"""What is said otherwise; the table's own name is said by the engine."""
+"""Translation rules; the engine writes the table's own name."""
 
 _SHARED = """
     Identifier Column DataType DataTypeParam Alias If Select From Subquery Null Not Is Table Where TableAlias

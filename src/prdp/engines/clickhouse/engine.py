@@ -153,7 +153,7 @@ def _comparable(table: FoundTable) -> FoundTable:
 
 
 class _Read(NamedTuple):
-    """What statements say of a table: where it is, how columns are read, and which are never NULL."""
+    """A table in statements: its path, the SQL that reads its columns, and those that are never NULL."""
 
     name: str
     path: str

@@ -31,12 +31,12 @@ class Server(Protocol):
     """Runs statements, one at a time."""
 
     def run(self, sql: str, settings: Mapping[str, str]) -> pyarrow.Table:
-        """Return what a statement gives; texts are bytes."""
+        """Return the result of a statement; texts are bytes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """Where a server is, and who asks.
+    """A server's address and user.
 
     Attributes:
         shown: Host, port and database, without user, password and options.
@@ -102,7 +102,7 @@ class Connected:
         return _arrow(raw)
 
     def _percent(self, name: str) -> float:
-        """Return how many percent of the rows a statement has read; a client with a session cannot ask."""
+        """Return the percentage of rows that a statement has read; a client with a session cannot ask."""
         with suppress(Exception):
             found = self._client.raw_query(
                 "SELECT 100 * read_rows / total_rows_approx FROM system.processes "
@@ -164,16 +164,16 @@ def connected(address: Address) -> Any:
 
 
 def _trouble(words: str) -> str:
-    """Return what is wrong in words of our own."""
+    """Describe an error in words of our own."""
     for sign, meaning in (
-        ("AUTHENTICATION_FAILED", "it does not know this user, or the password is another one"),
+        ("AUTHENTICATION_FAILED", "unknown user, or the password is wrong"),
         ("UNKNOWN_DATABASE", "it has no such database, or this user may not see it"),
         ("ACCESS_DENIED", "this user may not read what prdp reads at first, system.settings among it"),
         ("READONLY", "this user may not change settings, which prdp needs to: give it readonly = 0 or 2"),
         ("certificate", "its certificate is not trusted; give ca_cert=, a file, after a question mark"),
         ("SSL", "it does not answer in TLS there; without TLS it is clickhouse://"),
         ("resolve", "no such host is known"),
-        ("refused", "nobody listens there; the port is that of HTTP, which is 8123 or 8443 as a rule"),
+        ("refused", "nothing listens there; the port is that of HTTP, which is 8123 or 8443 as a rule"),
         ("timed out", "it did not answer in time"),
     ):
         if sign.lower() in words.lower():
@@ -186,7 +186,7 @@ def _arrow(raw: bytes) -> pyarrow.Table:
 
 
 def fails(run: Callable[[], Any]) -> str:
-    """Return what goes wrong in words of our own; nothing where nothing does."""
+    """Describe an error in words of our own; empty if there is none."""
     try:
         run()
     except Exception as error:  # its words may repeat what was given

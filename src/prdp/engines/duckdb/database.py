@@ -56,7 +56,7 @@ class Run(Protocol):
 
 
 STOPPED = (duckdb.InterruptException,)
-"""What DuckDB raises for a statement that was stopped."""
+"""Exceptions that DuckDB raises for a statement that was stopped."""
 
 
 def connected() -> duckdb.DuckDBPyConnection:
@@ -105,7 +105,7 @@ _MEASURED = "SET enable_progress_bar = true; SET enable_progress_bar_print = fal
 
 
 def runner(connection: duckdb.DuckDBPyConnection) -> Run:
-    """Return what runs a connection's statements."""
+    """Return the runner of a connection's statements."""
 
     def run(sql: str, *, as_arrays: bool = False) -> Any:
         if listened_to():
@@ -118,7 +118,7 @@ def runner(connection: duckdb.DuckDBPyConnection) -> Run:
 
 
 def guarded(run: Callable[[], Read], lock: threading.Lock, files: Sequence[str] = ()) -> Read:
-    """Return what was read; whatever goes wrong, a file that changes too, it fails with one fixed text."""
+    """Return the rows read; any error, also a file that changes, fails with one fixed text."""
 
     def read() -> Read:
         with unchanged(files):
@@ -151,7 +151,7 @@ def frame_query(
     if not _registered(connection, frame, source):
         raise InvalidRequest(
             f"this frame has a column that cannot be read. The columns are {types_of(source)}. Convert it to "
-            "whole numbers, floats, texts, dates or true and false, or leave it away."
+            "whole numbers, floats, texts, dates or true and false, or drop it."
         )
     objects = frozenset(name for name, anything in columns.items() if anything)
     return f"SELECT {casts} FROM {frame}", objects

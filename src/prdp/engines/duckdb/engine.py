@@ -163,7 +163,7 @@ def _query(
     source: object,
     types: Mapping[str, str] | None,
 ) -> SourceQuery:
-    """Return how one table is read; of a database's file, the table of that name."""
+    """Return the query that reads one table; of a database's file, the table of that name."""
     if isinstance(source, duckdb.DuckDBPyRelation):
         raise InvalidRequest(
             "a join cannot read a DuckDB relation: give files, or relation.to_arrow_table(). But give "

@@ -24,7 +24,7 @@ Ask = Callable[[str], list[tuple[Any, ...]]]
 """Runs a statement about the catalogue."""
 
 Name = tuple[str, str, str]
-"""A table's database, schema and name; empty where it is not said."""
+"""A table's database, schema and name; empty where not given."""
 
 _IDENTIFIER = r'(?:"(?:[^"]|"")*"|[\w$]+)'
 _VIEW = re.compile(
@@ -89,7 +89,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Trace:
-    """What is found while views and macros are written out."""
+    """Findings while views and macros are expanded."""
 
     ask: Ask
     entries: list[_Entry]

@@ -66,7 +66,7 @@ class MariaTable:
     source: str = ""
 
     def named(self, slot: str, names: Collection[str]) -> str:
-        """Return what a statement has to begin with to find the table in a slot, with the columns named."""
+        """Return the WITH clause that names the table in a slot and its columns."""
         items = [f"{sql} AS {_quoted(column)}" for column, sql in self.read.items() if column in names]
         return f"{_quoted(slot)} AS (SELECT {', '.join(items) or '1 AS prdp_one'} FROM {self.path})"
 
@@ -106,7 +106,7 @@ def find_table(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> M
 def _read_as(  # noqa: PLR0911, PLR0917  (one return a type; the catalog's row)
     name: str, shown: str, digits: Any, scale: Any, generated: str, privileges: str
 ) -> tuple[ColumnType, str]:
-    """Return what a column is to prdp, and the form in which it is read; none where it cannot be."""
+    """Return the type of a column in prdp, and the SQL that reads it; none where it cannot be read."""
     if "select" not in privileges:
         return ColumnType(Kind.OTHER, native=f"{shown}, which this user may not read"), ""
     if generated != "NEVER":  # computed for each row that is read, so that one row could make it fail

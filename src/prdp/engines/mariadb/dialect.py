@@ -42,10 +42,10 @@ _WHOLE = {"BIGINT", "INT", "SMALLINT", "TINYINT", "BOOLEAN"}
 _WIDER = {"INT128": WIDE, **dict.fromkeys(("UTINYINT", "USMALLINT", "UINT", "UBIGINT"), "DECIMAL(20, 0)")}
 _MOMENTS = {"TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"}
 _ANY_TEXT = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
-"""How statements ask whether a text is UTF-8, which every text of MariaDB is."""
+"""Pattern by which statements test whether a text is UTF-8, which every text of MariaDB is."""
 
 _ANY_CHARACTER = "(?s)"
-"""How the patterns begin that are made of LIKE."""
+"""Prefix of the patterns that are made of LIKE."""
 
 
 def raw(text: str) -> exp.Expression:
@@ -91,7 +91,7 @@ def cast(node: exp.Expression) -> exp.Expression:  # noqa: C901, PLR0911  (one r
         return form("CAST(a AS DATETIME(6))", NAME, a=node.this)
     if target in {"VARCHAR", "TEXT"}:
         return _text_of(node)
-    raise InvalidRequest(f"MariaDB has no word for a cast to {target}, which this question needs.")
+    raise InvalidRequest(f"MariaDB does not support a cast to {target}, which this query needs.")
 
 
 def _is_whole(operation: exp.Expression) -> bool:
@@ -276,7 +276,7 @@ def element(node: exp.Expression) -> exp.Expression:
     """Say an element of a list of whole numbers, counted from one."""
     (place,) = node.expressions
     if not isinstance(node.this, exp.Array):
-        raise InvalidRequest("MariaDB has no word for so long an expression, which this question needs.")
+        raise InvalidRequest("MariaDB does not support so long an expression, which this query needs.")
     shifted = place.copy() if counts_from_one(place) else form("a + 1", NAME, a=place)
     listed = [
         item.this.copy() if isinstance(item, exp.Cast) else item.copy() for item in node.this.expressions
@@ -309,7 +309,7 @@ def _items(node: exp.Expression) -> Iterator[str]:
         return iter(map(text_of, _constant_text(inner.this).split(_constant_text(inner.expression))))
     if isinstance(inner, exp.Array):
         return (item.sql(dialect=NAME) for item in inner.expressions)
-    raise InvalidRequest("MariaDB has no word for such a list, which this question needs.")
+    raise InvalidRequest("MariaDB does not support such a list, which this query needs.")
 
 
 def filtered(node: exp.Expression) -> exp.Expression:
@@ -372,7 +372,7 @@ VALUES: dict[str, Rule] = {
     "epoch_us": epoch_us,
     "strlen": rule_from("LENGTH(a)"),
 }
-"""How texts, moments, casts and lists are said."""
+"""Translation rules of texts, moments, casts and lists."""
 
 
 def _literal(node: exp.Expression) -> exp.Expression:
@@ -388,7 +388,7 @@ def _quoted(node: exp.Expression) -> exp.Expression:
 def _join(node: exp.Expression) -> exp.Expression:
     """Say a join; there is none by the last start that is at most a key, which many bins take."""
     if node.args.get("method"):
-        raise InvalidRequest("MariaDB has no word for a search in so many bins, which this question needs.")
+        raise InvalidRequest("MariaDB does not support a search in so many bins, which this query needs.")
     return node
 
 

@@ -1,7 +1,7 @@
 """Arithmetic of doubles in MariaDB, which has neither infinities nor NaN, and fails beyond its largest.
 
-The greatest double stands for infinity, as MariaDB itself has it where it stores what is beyond: so none is
-finite. NULL stands for NaN. Every operation whose result may leave the doubles is guarded: it is decided
+The greatest double represents infinity, as MariaDB itself has it where it stores what is beyond: so none is
+finite. NULL represents NaN. Every operation whose result may leave the doubles is guarded: it is decided
 beforehand, by scaling with powers of two, which is exact. CASE decides what is computed.
 """
 
@@ -17,10 +17,10 @@ from prdp.engines.row_sql.numbers import BEYOND, greatest_double, least_double
 from prdp.engines.statements.translate import Rule, form
 
 NAME = "mysql"
-"""What sqlglot calls the dialect that MariaDB's is nearest to."""
+"""sqlglot's name of the dialect nearest to MariaDB's."""
 
 GREATEST = sys.float_info.max
-"""Stands for infinity; its opposite for minus infinity."""
+"""Represents infinity; its opposite represents minus infinity."""
 
 _LARGEST = math.nextafter(GREATEST, 0.0)
 """The largest that is finite here."""
@@ -37,7 +37,7 @@ def double(value: float) -> str:
 
 
 def number(value: float) -> exp.Expression:
-    """Return a double; an infinity is what stands for it."""
+    """Return a double; infinity becomes the double that represents it."""
     plain = exp.Literal.number(double(abs(value)))
     return exp.Paren(this=exp.Neg(this=plain)) if value < 0 else plain
 
@@ -90,7 +90,7 @@ def constant(node: exp.Expression) -> float | None:
 
 
 def _may_be_infinite(node: exp.Expression) -> bool:
-    """Say whether what stands for infinity is written somewhere in an operand."""
+    """Say whether the double that represents infinity occurs in an operand."""
     return any(double(GREATEST) in str(one.this) for one in node.find_all(exp.Literal))
 
 
@@ -245,4 +245,4 @@ DOUBLES: dict[str, Rule] = {
     "IsNan": rule_from("a IS NULL"),
     "isfinite": rule_from("a IS NOT NULL"),
 }
-"""How numbers are said."""
+"""Translation rules of numbers."""

@@ -27,7 +27,7 @@ _PARTS = ("dialect", "server", "prdp")
 
 
 def checks_file() -> Path:
-    """Return where the passes are kept: ``prdp/engine_checks.json`` in the user's folder of settings."""
+    """Return the path of the recorded passes: ``prdp/engine_checks.json`` in the user's settings folder."""
     if sys.platform == "win32":
         folder = Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     else:
@@ -75,7 +75,7 @@ DIALECT = "mariadb"
 _TRIED = "10.11"
 _LONGEST = 4_000_000
 _WITHOUT_SQL = {"snowflake": "Snowflake", "bigquery": "BigQuery", "trino": "Trino"}
-"""What people ask for, and prdp has never been run on; it has no SQL for them, and guesses none."""
+"""Databases that prdp has never been run on; it has no SQL for them."""
 
 _Tables = Mapping[str, MariaTable]
 

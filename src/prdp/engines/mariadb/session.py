@@ -33,7 +33,7 @@ _OLDEST = (10, 6)
 _VERSION = re.compile(r"(\d+)\.(\d+)\..*MariaDB", re.IGNORECASE)
 _LONGEST_KEY = 262_144
 """So many bytes of a text are compared where rows are sorted: all of a VARCHAR or TEXT, in any encoding. By
-default they are 1024, and an owner whose name is longer would be taken for two."""
+default they are 1024, and a unit whose name is longer would be taken for two."""
 
 _SORTED_AT_ONCE = 64 << 20
 """Room for 15 rows with that many bytes in each of some columns, without which MariaDB sorts nothing."""
@@ -51,10 +51,10 @@ _BEGIN = (
 )
 _TROUBLES = {
     1044: "this user may not use that database",
-    1045: "it does not know this user, or the password is another one",
+    1045: "unknown user, or the password is wrong",
     1049: "it has no such database",
-    1130: "it lets nobody in from here",
-    2003: "nobody listens there, or no such host is known",
+    1130: "it accepts no connection from here",
+    2003: "nothing listens there, or no such host is known",
 }
 _OPTIONS = ("unix_socket", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_cert", "connect_timeout")
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
@@ -63,7 +63,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class MariaResult:
-    """What a statement gave.
+    """Result of a statement.
 
     Attributes:
         names: Its columns.
@@ -105,7 +105,7 @@ class MariaResult:
 
 
 def _handed_out(column: ColumnType | None, arrow: Any) -> tuple[Callable[[Any], Any], Any]:
-    """Return what is made of a column's values, and Arrow's type of them: by the declared type alone."""
+    """Return the conversion of a column's values, and their Arrow type: by the declared type alone."""
     native = "BIGINT" if column is None else column.native  # the level of a row
     if digits := _DECIMAL.fullmatch(native):
         return Decimal, arrow.decimal128(int(digits[1]), int(digits[2]))
@@ -140,7 +140,7 @@ def _as_moment(value: Any) -> datetime:
 
 
 def _plain(value: Any) -> Any:
-    """Return a whole number as Python's own, and MariaDB's greatest double as the infinity it stands for."""
+    """Return a whole number as Python's own, and MariaDB's greatest double as infinity."""
     if isinstance(value, Decimal) and value == value.to_integral_value():
         return int(value)
     if isinstance(value, float) and abs(value) >= GREATEST:
@@ -195,13 +195,13 @@ class MariaSession:
         )
 
     def version(self) -> str:
-        """Return what the server says its version is, and refuse one that prdp cannot read."""
+        """Return the server's version, and refuse one that prdp cannot read."""
         ((version,),) = self.asked(lambda ask: ask("SELECT VERSION()"))
         _refuse_version(str(version), self.shown)
         return str(version)
 
     def asked(self, work: Callable[[Ask], Done]) -> Done:
-        """Return what is made of statements about the catalog.
+        """Return the result of statements about the catalog.
 
         Raises:
             InvalidRequest: They could not be asked, in words of our own.
@@ -216,7 +216,7 @@ class MariaSession:
             raise
         except Exception as error:  # its words may hold user and password
             number = _number_of(error)
-        why = _TROUBLES.get(number, "it cannot be reached, or does not let this user in")
+        why = _TROUBLES.get(number, "it cannot be reached, or refuses this user")
         raise InvalidRequest(f"{self.shown} cannot be read: {why}. Nothing was charged.")
 
     def read(self, statement: str) -> MariaResult:

@@ -36,7 +36,7 @@ def run(sql: str, tables: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What an expression can name: columns of a frame, and operands that are computed once."""
+    """Names in scope of an expression: columns of a frame, and operands that are computed once."""
 
     names: _Names
     operands: Mapping[str, Any]
@@ -71,7 +71,7 @@ class _Scope:
                 return self._filtered(node)
         word = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
         if word not in WORDS:
-            raise InvalidRequest(f"Polars has no word for {word}, which this question needs.")
+            raise InvalidRequest(f"Polars does not support {word}, which this query needs.")
         return WORDS[word](node, self.write)
 
     def _within(self, name: str, operand: Any) -> Any:
@@ -209,7 +209,7 @@ def _grouped(
 
 
 def _side(pair: tuple[exp.Expression, exp.Expression], names: _Names) -> exp.Expression:
-    """Return which side of an equation names columns of these."""
+    """Return the side of an equation that names columns of these."""
     known = {(table, name) for table, name, _ in names} | {("", name) for _, name, _ in names}
     for side in pair:
         if all((column.table, column.name) in known for column in side.find_all(exp.Column)):
@@ -383,7 +383,7 @@ def _opened(source: object, *, rows_are_records: bool) -> Opened:
         kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
         raise InvalidRequest(
             f"Polars cannot read this {kind}: give a LazyFrame or DataFrame of Polars, or Parquet files; or "
-            "leave engine= away."
+            "omit engine=."
         )
     if not rows_are_records:
         refuse_unless_records(source)
@@ -424,14 +424,14 @@ def _scanned(path: str) -> pl.LazyFrame:
     files = local_files(path)
     if not all(file.endswith((".parquet", ".pq")) for file in files) or any("=" in file for file in files):
         raise InvalidRequest(
-            f"Polars reads Parquet files here, in folders without '='. Leave engine= away: {path!r} may be "
+            f"Polars reads Parquet files here, in folders without '='. Omit engine=: {path!r} may be "
             "one of the sources that DuckDB reads."
         )
     return pl.scan_parquet(files, glob=False, hive_partitioning=False, use_statistics=False)
 
 
 def _column_type(kind: pl.DataType) -> ColumnType:
-    """Return what a type of Polars is to prdp, by DuckDB's name of it."""
+    """Return the type of a Polars column in prdp, by DuckDB's name of it."""
     if isinstance(kind, pl.Decimal):
         return ColumnType(Kind.NUMBER, native=f"DECIMAL({kind.precision or 38},{kind.scale})")
     if isinstance(kind, pl.Datetime):  # by the names that DuckDB has, so that one ledger serves both

@@ -46,7 +46,7 @@ _EVERY |= {"MINUTE": "1m", "SECOND": "1s"}
 
 
 def by_value(of: Callable[..., Any], kind: Any, *operands: pl.Expr) -> pl.Expr:
-    """Return what a Python function gives for operands that are not NULL, computed once for each value."""
+    """Apply a Python function to operands that are not NULL, computed once for each value."""
 
     def computed(given: pl.Series) -> pl.Series:
         rows = given.struct.unnest()
@@ -126,7 +126,7 @@ def _dtype(to: exp.DataType) -> Any:
 
 
 def _from_text(text: str | None, to: exp.DataType) -> Any:
-    """Return what a text says as a type; None where it says nothing of the kind."""
+    """Parse a text as a type; None where it is not valid."""
     if text is None or _is_text(to):
         return text
     try:
@@ -212,7 +212,7 @@ def quotient(node: exp.Div, write: Write) -> pl.Expr:
 
 
 def remainder(node: exp.Mod, write: Write) -> pl.Expr:
-    """Return what is left of a division, with the sign of what is divided."""
+    """Return the remainder of a division, with the sign of the dividend."""
     return by_value(
         lambda a, b: math.fmod(a, b) if math.isfinite(a) and b else math.nan,
         pl.Float64,
@@ -231,7 +231,7 @@ def _power(x: float, y: float) -> float:
 
 
 def lookup(node: exp.Bracket, write: Write) -> pl.Expr:
-    """Return the constant that stands at a place in a list."""
+    """Return the constant at a place in a list."""
     values = [constant_value(one) for one in node.this.expressions]
     kind = pl.Int64 if max(map(abs, values)) < 2**63 else pl.Int128
     place = write(node.expressions[0]).cast(pl.Int64)  # from 1 on
@@ -280,7 +280,7 @@ def hashed(node: exp.MD5, write: Write) -> pl.Expr:
 
 
 def once(node: exp.Bracket, write: Write, within: Callable[[str, pl.Expr], Write]) -> pl.Expr:
-    """Return what a function gives for an operand that is computed once, of one or of several values."""
+    """Return a function of an operand that is computed once, of one or of several values."""
     transform = node.this
     (operand,) = transform.this.expressions
     function = transform.expression
@@ -395,4 +395,4 @@ WORDS: Mapping[str, Word] = {
     "Min": _simple(lambda a: a.min()),
     "Max": _simple(lambda a: a.max()),
 }
-"""How each word is said; columns, windows, filters of aggregates and lists are said where frames are."""
+"""Translation rules of expressions; the engine translates columns, windows, aggregates' filters and lists."""

@@ -40,16 +40,16 @@ _OF_MORE = re.compile(
 """Columns of other frames, ``len()``, patterns that are columns, codes of categories, constants alone."""
 
 _INSTEAD = (
-    "Give prdp the frame that it begins with and filter with where(); or say rows_are_records=True if adding "
-    "or removing a record adds or removes one row and changes no other."
+    "Give prdp the frame that it begins with and filter with .filter(); or say rows_are_records=True if "
+    "adding or removing a record adds or removes one row and changes no other."
 )
 
 
 def refuse_unless_records(frame: Any) -> None:
-    """Refuse a lazy frame in which a row may come of several records, or hang on others.
+    """Refuse a lazy frame in which a row may come of several records, or depend on others.
 
     Raises:
-        InvalidRequest: What stands in its plan, and what to do.
+        InvalidRequest: Its plan holds an unsupported step, with advice.
     """
     plain = _TEXT.sub('""', frame.explain(optimized=False))
     if _QUOTE_WITHIN.search(plain):
@@ -124,7 +124,7 @@ def _refuse_unless_total(frame: Any) -> None:
 
 
 def _partial(plan: Any, number: int) -> str:
-    """Return what in an expression fails for some value; empty if nothing does."""
+    """Return the part of an expression that fails for some value; empty if none does."""
     node = plan.view_expression(number)
     inner = [one for name in _OPERANDS for one in _listed(getattr(node, name, None))]
     own = _partial_step(node, plan.get_dtype(number), [plan.get_dtype(one) for one in inner])
@@ -132,7 +132,7 @@ def _partial(plan: Any, number: int) -> str:
 
 
 def _partial_step(node: Any, kind: Any, kinds: list[Any]) -> str:
-    """Return what one step computes if that fails for some value of its operands' types."""
+    """Return the computation of one step if it fails for some value of its operands' types."""
     names = [str(one.base_type()) for one in kinds]
     decimal = "Decimal" in (*names, str(kind.base_type()))
     called = str(next(iter(getattr(node, "function_data", None) or ("",))))
@@ -224,5 +224,5 @@ def _refuse(what: str) -> None:
     word = re.split(r"[\[:{]| by| name", what, maxsplit=1, flags=re.IGNORECASE)[0].strip() or what
     raise InvalidRequest(
         f"the frame's plan has {word}, so that its rows need not be records: one may come of many, or "
-        f"hang on others. {_INSTEAD}"
+        f"depend on others. {_INSTEAD}"
     )

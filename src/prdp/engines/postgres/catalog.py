@@ -95,7 +95,7 @@ _ORIGINS = r"""
         LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE r.number <> 0 ORDER BY 1
 """
-"""What is below a table or view: its partitions and children, what its query reads, as it was parsed, and
+"""Dependencies of a table or view: its partitions and children, what its parsed query reads, and
 tables whose rules write into it.
 
 A function is taken for one of its arguments alone if it is PostgreSQL's own and immutable, or stable with no
@@ -180,14 +180,14 @@ class PostgresTable:
     origins: Origins = field(compare=False)
 
     def named(self, slot: str, names: Collection[str]) -> str:
-        """Return what a statement has to begin with to find the table in a slot, with the columns named."""
+        """Return the WITH clause that names the table in a slot and its columns."""
         items = [f"{sql} AS {quoted(column)}" for column, sql in self.read.items() if column in names]
         where = ".".join(map(quoted, self.place))
         return f"{slot} AS NOT MATERIALIZED (SELECT {', '.join(items)} FROM {where})"
 
 
 def relation(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> PostgresTable:
-    """Return what a name stands for; reads no record.
+    """Return the table or view of a name; reads no record.
 
     Raises:
         InvalidRequest: There is no such table, or its rows need not be records.
@@ -225,9 +225,9 @@ def _row_security(ask: Ask, tables: list[int]) -> list[str]:
 
 
 def _server(ask: Ask) -> str:
-    """Return the server's own number and its database's, whatever address leads there; empty if not told."""
-    ((told,),) = ask(_MAY_ASK)
-    return str(ask(_IDENTITY)[0]) if told else ""
+    """Return the identifiers of the server and its database, whatever the address; empty if not permitted."""
+    ((permitted,),) = ask(_MAY_ASK)
+    return str(ask(_IDENTITY)[0]) if permitted else ""
 
 
 def _origins(found: Rows, shown: str, server: str) -> Origins:
@@ -330,7 +330,7 @@ class _Facts(NamedTuple):
 
 
 def _read_as(column: _Facts) -> tuple[ColumnType, str]:
-    """Return what a column is to prdp, and the form in which it is read; none where it cannot be."""
+    """Return the type of a column in prdp, and the SQL that reads it; none where it cannot be read."""
     name, own = column.name, column.own
     if not column.readable:
         return ColumnType(Kind.OTHER, native=f"{column.shown}, which this user may not read"), ""
@@ -346,7 +346,7 @@ def _read_as(column: _Facts) -> tuple[ColumnType, str]:
 
 
 def _numeric(modifier: int) -> tuple[ColumnType, str]:
-    """Return how NUMERIC is read: exactly up to 38 digits, else as the nearest double."""
+    """Return the SQL that reads NUMERIC: exactly up to 38 digits, else as the nearest double."""
     digits, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
     if modifier >= 4 and scale <= digits <= _MAX_DIGITS:
         return column_type(f"DECIMAL({digits},{scale})"), _EXACT

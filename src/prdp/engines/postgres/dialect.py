@@ -34,10 +34,10 @@ from prdp.engines.statements.translate import (
 from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
 
 _ANY_TEXT = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
-"""How statements ask whether a text is UTF-8, which every text of a UTF-8 database is."""
+"""Pattern by which statements test whether a text is UTF-8, which every text of a UTF-8 database is."""
 
 _ANY_CHARACTER = "(?s)"
-"""How RE2 is told that a point stands for the end of a line too, as it does in PostgreSQL unless told."""
+"""RE2's flag for a point that matches the end of a line too, which is PostgreSQL's default."""
 
 _LONGEST_NUMBER = 1_000
 """So many characters may a text have that is a number: a double holds no more, and NUMERIC not many more."""

@@ -59,7 +59,7 @@ def is_short(node: exp.Expression) -> bool:
 
 
 def bound(body: exp.Expression, parts: Mapping[str, exp.Expression]) -> exp.Expression:
-    """Return an expression in which ``prdp_a`` stands for part ``a``.
+    """Return an expression in which ``prdp_a`` names part ``a``.
 
     The OFFSET keeps it from being copied; as a text it is a constant of its type at once, so that PostgreSQL
     still shares the work among processes.
@@ -209,7 +209,7 @@ def _filled(template: str, edges: Mapping[str, exp.Expression], **parts: exp.Exp
 
 
 def exponential(node: exp.Expression) -> exp.Expression:
-    """Say the exponential; just before the last doubles it is said what it is, for libraries differ."""
+    """Translate the exponential; just below the last doubles it is a constant, since libraries differ."""
     return once(_EXP, a=node.this)
 
 

@@ -53,7 +53,7 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
-"""What statements rest on. Compiling them takes longer than it saves; and the planner, which cannot know how
+"""Settings of every statement. Compiling takes longer than it saves; and the planner, which cannot know how
 few cells there are, would sort all rows, and not let several processes make them."""
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -69,7 +69,7 @@ _EPOCH_DAYS = 10_957
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a statement gave.
+    """Result of a statement.
 
     Attributes:
         names: Its columns.
@@ -146,7 +146,7 @@ class PostgresSession:
         return cls(address, timeout)
 
     def asked(self, work: Callable[[Ask], Done]) -> Done:
-        """Return what is made of statements about the catalog, all at one moment.
+        """Return the result of statements about the catalog, all at one moment.
 
         Raises:
             InvalidRequest: They could not be asked, in words of our own.

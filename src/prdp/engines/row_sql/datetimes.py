@@ -37,7 +37,7 @@ class Moments:
         return self._inside([moment], lambda at: f"CAST(date_trunc('{unit}', {at}) AS TIMESTAMP)")
 
     def counted(self, unit: str, start: str, end: str) -> str:
-        """Return how often a unit begins between two moments, as a double."""
+        """Return the number of times a unit begins between two moments, as a double."""
         return self._inside(
             [start, end], lambda a, b: f"CAST({_place(unit, b)} - {_place(unit, a)} AS DOUBLE)"
         )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from prdp.engines.duckdb.column_types import column_sql, has_nan, is_native_integer, range_of
 from prdp.engines.row_sql.datetimes import Moments
-from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, tail_factor_of
+from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, reach_of
 from prdp.engines.row_sql.texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.evaluate import LIMITS, MOMENT_PATTERN, NUMBER_PATTERN, evaluate
 from prdp.expressions.functions import (
@@ -109,7 +109,7 @@ class Casts:
 __all__ = ["quoted", "text_literal", "to_sql"]
 
 _LONGEST_CONDITION = 2_000
-"""How long a condition may be to be written twice."""
+"""Maximum length of a condition that is written twice."""
 
 _EXACT_WHOLE = 2.0**53
 
@@ -194,7 +194,7 @@ class _Writer:
                 return Kind.BOOLEAN
 
     def number(self, node: Node) -> Double:  # noqa: PLR0911  (one return a class)
-        """Return a number; NaN in it stands for NULL."""
+        """Return a number; NaN in it represents NULL."""
         if not columns(node):
             value = evaluate(node, {})
             return constant(value if isinstance(value, float) else None)
@@ -217,7 +217,7 @@ class _Writer:
                 found: list[Double] = []
                 sql = self._case(node, Kind.NUMBER, found)
                 nan = any(value.may_be_nan for value in found)
-                return Double(sql, hull(value.values for value in found), nan, reach=tail_factor_of(found))
+                return Double(sql, hull(value.values for value in found), nan, reach=reach_of(found))
             case _:
                 raise TypeError(f"{type(node).__name__} does not give a number")
 
@@ -445,7 +445,7 @@ class _Writer:
         return _closed([*pieces, f"WHEN NOT {test} THEN {default}"], "")
 
     def branch(self, node: Node, kind: Kind, found: list[Double] | None = None) -> str:
-        """Return what a branch gives, and note it if it is a number."""
+        """Return the value of a branch, and note it if it is a number."""
         if self.kind(node) is None:
             return _NULLS[kind]
         if kind is not Kind.NUMBER:

@@ -1,9 +1,9 @@
 """Arithmetic and functions in SQL, guarded so that they mean what ``strict`` says.
 
-Here NaN stands for NULL just as NULL does, and ``may_be_nan`` tells where it can occur. A guard is
+Here NaN represents NULL just as NULL does, and ``may_be_nan`` tells where it can occur. A guard is
 written only where the ranges of the operands leave room for what it guards against.
 
-A result that may leave the doubles, for infinity or for zero, stands in a cast to DOUBLE. That is nothing to
+A result that may leave the doubles, for infinity or for zero, is cast to DOUBLE. That is nothing to
 DuckDB; it marks the place for the dialects of engines that fail there (``dialects``).
 """
 
@@ -46,7 +46,7 @@ NAN = "CAST('NaN' AS DOUBLE)"
 UNKNOWN = "CAST(NULL AS DOUBLE)"
 
 _LONGEST_GUARD = 4_000
-"""How long a guard may be that mentions its operands more than once, in characters."""
+"""Maximum length of a guard that mentions its operands more than once, in characters."""
 
 
 _LARGE, _SMALL = 1e300, 1e-300
@@ -62,7 +62,7 @@ class Double:
         values: Encloses every number that it can be.
         may_be_nan: Whether it can be NaN.
         zero_test: SQL that is true where the number is zero, if there is a cheaper one.
-        reach: Between which magnitudes it is where it is neither zero nor infinite, beside ``values``.
+        reach: Magnitudes that it is between where it is neither zero nor infinite, beside ``values``.
     """
 
     sql: str
@@ -78,7 +78,7 @@ class Double:
 
     @property
     def most(self) -> float:
-        """The greatest magnitude that it can have; infinity aside, where ``tail_factor`` is known."""
+        """The greatest magnitude that it can have; the greatest finite one where ``reach`` is known."""
         most = max(abs(self.values.low), abs(self.values.high))
         return min(most, self.reach[1]) if self.reach else most
 
@@ -296,7 +296,7 @@ def _operation(op: ArithmeticOp, a: str, b: str, reach: tuple[float, float] | No
 
 
 def _reach(op: ArithmeticOp, left: Double, right: Double) -> tuple[float, float] | None:
-    """Return the magnitudes of a result, zero and infinity aside; ``None`` if it may leave the doubles."""
+    """Return the magnitudes of a result, without zero and infinity; ``None`` if it may leave the doubles."""
     match op:
         case "*":
             least, most = left.least * right.least, _product(left.most, right.most)
@@ -310,8 +310,8 @@ def _reach(op: ArithmeticOp, left: Double, right: Double) -> tuple[float, float]
     return (least, most) if inside else None
 
 
-def tail_factor_of(found: Sequence[Double]) -> tuple[float, float] | None:
-    """Return the magnitudes of a number that is one of several, zero and infinity aside."""
+def reach_of(found: Sequence[Double]) -> tuple[float, float] | None:
+    """Return the magnitudes of a number that is one of several, without zero and infinity."""
     if not any(one.reach for one in found):
         return None
     return min(one.least for one in found), max(one.most for one in found)

@@ -275,7 +275,7 @@ def _parts(dataset: Any) -> Iterator[Any]:
     except ValueError:
         raise InvalidRequest(
             "the data set has a filter, which is applied by facts about all records. Give the data set "
-            "without it, and filter with .where()."
+            "without it, and filter with .filter()."
         ) from None
     _refuse_guessed_folders(dataset)
     yield dataset
@@ -301,7 +301,7 @@ def _refuse_parts_of_files(dataset: Any) -> None:
         if hasattr(fragment, "num_row_groups") and fragment.num_row_groups != whole.num_row_groups:
             raise InvalidRequest(
                 f"the data set reads some row groups of {fragment.path!r} alone, and which records those "
-                "hold depends on the others. Give the whole file, and filter with .where()."
+                "hold depends on the others. Give the whole file, and filter with .filter()."
             )
 
 

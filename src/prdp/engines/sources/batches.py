@@ -26,7 +26,7 @@ _EXACT = Context(prec=80)
 
 
 class BatchSource(Protocol):
-    """What gives batches of rows."""
+    """A source of batches of rows."""
 
     @property
     def schema(self) -> Any:
@@ -75,7 +75,7 @@ def batch_query(
         kinds = ", ".join(f"{field.name!r} {field.type}" for field in source.schema)
         raise InvalidRequest(
             f"a column has a type that cannot be read. The columns are {kinds}. Convert it to whole "
-            "numbers, floats, texts, dates or true and false, or leave it away."
+            "numbers, floats, texts, dates or true and false, or drop it."
         )
     required = frozenset(
         field.name for field in source.schema if not field.nullable and reads_all(field.type)

@@ -11,7 +11,7 @@ def categories_of(source: object, column: str) -> list[object]:
     """Return the categories of a column of a frame: a categorical of pandas, or an Enum of Polars.
 
     A Categorical of Polars and a dictionary of Arrow list the values that occur, and are refused: what occurs
-    may give a record away. pandas lists what its owner declared, or else what occurs; asking for them
+    may give a record away. pandas lists the declared categories, or else what occurs; asking for them
     declares that they are public.
 
     >>> import pandas

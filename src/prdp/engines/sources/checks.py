@@ -17,7 +17,7 @@ from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import ColumnType, Kind
 
 LOCAL_FILE = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
-"""How the address of a local file begins, before its path."""
+"""Prefix of a local file's address, before its path."""
 
 _WHOLE = {
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
@@ -38,15 +38,15 @@ _ACCEPTED = (
     "frame, or a dict of NumPy arrays."
 )
 _ONCE = {"RecordBatchReader": "reader.read_all()", "Scanner": "scanner.to_table()"}
-"""What can be read once only, and what to give instead."""
+"""Objects that can be read only once, and what to pass instead."""
 
 
 GLOB_MARK = re.compile(r"[*?\[]")
-"""What makes a name a glob, to DuckDB."""
+"""Characters that make a name a glob, to DuckDB."""
 
 
 def column_type(native: str) -> ColumnType:
-    """Return what a DuckDB type is to prdp.
+    """Return the type of a DuckDB column in prdp.
 
     UHUGEINT is nothing to it: DuckDB cannot compare the largest ones with a negative number.
     """
@@ -114,7 +114,7 @@ def matching_files(path: str) -> list[str]:
 
 
 def _refuse_unreadable(files: Sequence[str]) -> None:
-    """Refuse a file whose name no engine can be told."""
+    """Refuse a file whose name cannot be passed to an engine."""
     for file in files:
         if any("\ud800" <= letter <= "\udfff" for letter in file):  # how Python writes what is no UTF-8
             raise InvalidRequest(f"{file!r} cannot be read: its name is not UTF-8. Rename it.")
@@ -201,7 +201,7 @@ def refuse_ambiguous(names: Sequence[str]) -> None:
     for name in names:
         if name.lower() in seen:
             raise InvalidRequest(
-                f"the columns {seen[name.lower()]!r} and {name!r} have the same name but for capitals. "
+                f"the columns {seen[name.lower()]!r} and {name!r} differ only in upper and lower case. "
                 "Rename one: SQL cannot tell them apart."
             )
         seen[name.lower()] = name
@@ -283,7 +283,7 @@ def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
 
 
 METADATA = ".metadata.json"
-"""How the files end that say what an Iceberg table is."""
+"""Suffix of the files that describe an Iceberg table."""
 
 
 def is_delta(folder: Path) -> bool:

@@ -41,7 +41,7 @@ def in_database(source: object, table: str | None) -> object:
     if table is not None:
         raise InvalidRequest(
             "table= is for a database, such as 'bank.duckdb' or 'bank.sqlite', and this source is none: "
-            "leave it away."
+            "omit it."
         )
     return source
 

@@ -17,7 +17,7 @@ _FEATURES = {
     *("timestampNtz", "deletionVectors", "columnMapping", "v2Checkpoint", "vacuumProtocolCheck"),
     *("variantType", "variantType-preview", "variantShredding", "variantShredding-preview"),
 }
-"""What a table may ask of its readers; a variant column itself is not read."""
+"""Reader features that a table may require; a variant column itself is not read."""
 
 
 class DeltaRows:

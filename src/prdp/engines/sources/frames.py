@@ -14,7 +14,7 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 
 _HALVES = re.compile("[\ud800-\udfff]")
 _UNKNOWN = "\ufffd"
-"""What stands in a text for half of a character, which no engine reads."""
+"""Replacement for half of a character in a text, which no engine reads."""
 
 
 _WITHOUT_NULL = "iubU"
@@ -41,7 +41,7 @@ def readable(source: object) -> Any:
 
 
 def _made_readable(kind: Any) -> Callable[[Any], Any] | None:
-    """Return what makes a pandas column of a type readable, by the type alone; None if it is as it is."""
+    """Return the conversion that makes a pandas column of a type readable; None if it needs none."""
     if kind.name == "category":
         return _labelled
     if hasattr(kind, "pyarrow_dtype"):
@@ -148,7 +148,7 @@ def _near_times(column: Any) -> Any:
 
 
 _TEXTS = {"python": _python_texts, "pyarrow": _arrow_texts}
-"""What makes texts of pandas readable, by where they are held."""
+"""Conversions that make texts of pandas readable, by their storage."""
 
 
 def _labelled(column: Any) -> Any:

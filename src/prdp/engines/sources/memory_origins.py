@@ -45,7 +45,7 @@ def _mapped_file(column: Any) -> Path | None:
 
 
 def _unknown(source: object) -> str:
-    """Return why a table is of no kind whose memory is known; empty for one that is, and for plain values."""
+    """Return the reason why a table's memory cannot be traced; empty if it can, and for plain values."""
     tabular = any(hasattr(type(source), name) for name in ("to_pydict", "to_dicts", "iterrows", "dtype"))
     known = isinstance(source, np.ndarray | np.generic | Mapping) or _packages(source) & _LOOKED_INTO
     if known or not tabular:
@@ -104,7 +104,7 @@ _PARTS = ("_ndarray", "_data", "_mask", "sp_values", "_left", "_right")
 
 
 def _pandas_column(array: Any) -> Iterator[object]:
-    """Return what an array of pandas is made of; converted to NumPy or Arrow, many types would be copied."""
+    """Return the buffers of a pandas array; converted to NumPy or Arrow, many types would be copied."""
     names = ("_pa_array",) if hasattr(array, "_pa_array") else _PARTS  # pandas 2.2 warns at _data of Arrow's
     for part in (getattr(array, name, None) for name in names):
         if part is not None:

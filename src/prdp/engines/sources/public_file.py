@@ -14,7 +14,7 @@ from prdp.errors import InvalidRequest
 from prdp.schema import Kind
 
 GUESSED_FROM = 1000
-"""How many records of a file say what its columns hold."""
+"""Number of records from which the types of a file's columns are inferred."""
 
 _PARQUET = {".parquet", ".pq"}
 _SEPARATORS = ",;|\t"
@@ -30,7 +30,7 @@ def public_values(path: Path, column: str, *, named: bool) -> list[object]:
     Args:
         path: The file; the values of a text or CSV file are texts.
         column: The column; of a file with one column, that one, unless it was ``named``.
-        named: Whether somebody said that it is this column.
+        named: Whether the caller named this column.
     """
     is_parquet = path.suffix.lower() in _PARQUET
     if not is_parquet and not named and (listed := _listed(path, column)) is not None:

@@ -49,7 +49,7 @@ _LOOSE = (
 _FOLDER = re.compile(r"([^=]+)=(.*)")
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = "file_index"
-"""What DuckDB calls a file's place among those that are read."""
+"""DuckDB's name of a file's place among those that are read."""
 
 
 def parquet_query(
@@ -134,14 +134,14 @@ def _refuse_types_of_files(inside: Sequence[str], types: Mapping[str, str]) -> N
         if name in inside:
             raise InvalidRequest(
                 f"types= names {name!r}, and a Parquet file states its own types. It is for CSV, for frames, "
-                "and for columns that stand in the names of folders."
+                "and for columns in the names of folders."
             )
 
 
 _ARROW = (".feather", ".arrow", ".ipc")
 _PARQUET = (".parquet", ".pq")
 FILE_ENDINGS = (*_PARQUET, *text_files.CSV_ENDINGS, *text_files.JSON_ENDINGS, *_ARROW)
-"""How files end that are read as they are, without a table's name."""
+"""Suffixes of files that are read without a table's name."""
 
 
 def source_query(
@@ -152,7 +152,7 @@ def source_query(
     *,
     rows_are_records: bool = False,
 ) -> SourceQuery:
-    """Return how a database reads a source.
+    """Return the query by which a database reads a source.
 
     Args:
         connection: A database of ours.

@@ -79,7 +79,7 @@ def sql_words(sql: str) -> SqlWords:
 
 
 def _after_comment(sql: str, start: int) -> int:
-    """Return where a comment ends; comments hold comments."""
+    """Return the end of a comment; comments can be nested."""
     depth = 1
     while depth and (found := _COMMENT_END.search(sql, start)):
         depth += 1 if found[0] == "/*" else -1
@@ -107,7 +107,7 @@ _NO_GUESSING = re.compile(
 )
 
 _UNSETTLED = {"age", "current_setting", "getvariable", "query", "query_table"}
-"""What DuckDB calls settled, in some versions, and hangs on the clock or the session or hides a query."""
+"""Functions that some DuckDB versions call stable, but that read the clock or the session or hide a query."""
 
 _CHANGING = {"VOLATILE", "CONSISTENT_WITHIN_QUERY"}
 _CLOCKS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"}
@@ -164,7 +164,7 @@ class Relation:
         return [name for (name,) in self.ask("SELECT name FROM system.main.duckdb_optimizers()")]
 
     def source(self, *, rows_are_records: bool) -> str:
-        """Return what the relation makes of its table, as a ledger keeps it; nothing for a plain scan.
+        """Return the relation's transformation of its table, as a ledger keeps it; empty for a plain scan.
 
         Raises:
             InvalidRequest: A row of it need not be a record, or its text does not say all.
@@ -234,7 +234,7 @@ class Relation:
                         f"the relation reads {name}, which is a row's place, which others decide. {_INSTEAD}"
                     )
                 if name in _CLOCKS and not found["of"]:  # in quotes too, where no column has that name
-                    raise InvalidRequest(f"the relation reads {name}, which hangs on the clock. {_INSTEAD}")
+                    raise InvalidRequest(f"the relation reads {name}, which depends on the clock. {_INSTEAD}")
 
     def _refuse_odd_files(self, texts: list[str]) -> None:
         """Refuse SQL that reads a file twice, or in which folders' names are columns of guessed types."""
@@ -283,7 +283,7 @@ def _refuse_unless_records(operators: list[str]) -> None:
         if operator == "PANDAS_SCAN":
             raise InvalidRequest(
                 "the relation reads a frame of pandas or NumPy, whose types DuckDB guesses from its values. "
-                "Give prdp.open the frame itself, and filter with where()."
+                "Give prdp.open the frame itself, and filter with .filter()."
             )
         if operator.startswith("READ_") or operator.endswith("_SCAN"):
             raise InvalidRequest(

@@ -12,7 +12,7 @@ Identity = tuple[int, int, int, int, int]
 
 
 def identity_of(file: str) -> Identity:
-    """Return which file a path is, in which state; links are followed, as in reading."""
+    """Return the identity and state of the file at a path; links are followed, as in reading."""
     facts = Path(file).stat()
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
@@ -31,7 +31,7 @@ def unchanged(files: Sequence[str]) -> Iterator[None]:
 
 
 LOOSE_DECIMALS = "decimals of any number of bytes"
-"""What a column of a Parquet file holds where one value may be too long to be read."""
+"""Type of a Parquet column in which one value may be too long to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class SourceQuery:
 def all_reached(
     sources: Iterable[SourceQuery],
 ) -> Callable[[], AbstractContextManager[object]]:
-    """Return what is held while a statement reads several sources."""
+    """Return the lock that is held while a statement reads several sources."""
     each = [source.reached for source in sources]
 
     def reached() -> AbstractContextManager[object]:

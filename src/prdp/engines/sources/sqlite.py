@@ -26,7 +26,7 @@ from prdp.expressions.tokens import quoted
 
 _ROWS_AT_ONCE = 20_000
 _VIRTUAL = 2
-"""What SQLite says of a column that is computed whenever it is read."""
+"""SQLite's mark of a column that is computed whenever it is read."""
 
 _NAMED = {
     **dict.fromkeys(("BOOLEAN", "BOOL"), "BOOLEAN"),
@@ -73,7 +73,7 @@ class SqliteColumn:
 
     @property
     def holds_numbers(self) -> bool:
-        """Whether SQLite turns texts that look like numbers into such."""
+        """True if SQLite converts texts that look like numbers."""
         return self.native in {"BIGINT", "DOUBLE"} or self.native.startswith("DECIMAL")
 
 
@@ -143,7 +143,7 @@ class SqliteRows:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How values of a column come out of SQLite.
+    """The conversion of a column's values from SQLite.
 
     Attributes:
         sql: What is selected, of a column's name.
@@ -157,7 +157,7 @@ class _Way:
 
 
 def _way(column: SqliteColumn, native: str) -> _Way:
-    """Return how a column's values are read: numbers as such where they are some, all else as texts."""
+    """Return the conversion of a column's values: numbers where they are numbers, all else as texts."""
     kind = column_type(native.upper()) if native else None
     if kind is None:
         return _Way("NULL", pyarrow.null(), lambda values: pyarrow.nulls(len(values)))
@@ -194,7 +194,7 @@ def _known(database: sqlite3.Connection, given: DatabaseTable, *, rows_are_recor
     if kind == "view" and not rows_are_records:
         raise InvalidRequest(
             f"{name!r} is a view of {Path(given.file).name}, and prdp cannot see whether each of its rows is "
-            "one record. Give the table, and filter with .where(). If each row is one record all the same, "
+            "one record. Give the table, and filter with .filter(). If each row is one record all the same, "
             "say so with prdp.open(..., rows_are_records=True)."
         )
     if re.match(r"\s*CREATE\s+VIRTUAL", sql, re.IGNORECASE):

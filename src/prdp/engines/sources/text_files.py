@@ -1,6 +1,6 @@
 """CSV files and lines of JSON, read line by line: whatever one line holds, the others are read as they are.
 
-A CSV reader that honours quotes across lines lets one stray quote swallow every record after it. Here a
+A CSV reader that honours quotes across lines lets one unbalanced quote swallow every record after it. Here a
 line is a record, quotes count within it, and a line that has not as many fields as the header is none.
 A line ends at a line feed, at a carriage return, or at both, whatever other lines end at.
 """
@@ -114,7 +114,7 @@ def header_of(file: str, delimiter: str) -> list[str]:
 
 
 def parted_otherwise(header: list[str]) -> str:
-    """Return what is wrong with a header that names one column where it means several; empty if nothing is.
+    """Describe a header that names one column where it means several; empty if it is fine.
 
     >>> parted_otherwise(["id;age"])
     "its first line names one column, 'id;age': fields are parted by commas, or by tabs in .tsv. Convert it."
@@ -157,5 +157,5 @@ def json_sql(files: list[str], types: Mapping[str, str] | None) -> str:
 
 
 def _pointer(name: str) -> str:
-    """Return where an object holds a key."""
+    """Return the position of a key in an object."""
     return text_literal("/" + name.replace("~", "~0").replace("/", "~1"))

@@ -1,10 +1,10 @@
 """Spark SQL's dialect: where it differs from DuckDB, with ANSI on and off, in every time zone.
 
-No word here hangs on a setting of the session. Texts and doubles are written so that neither escapes nor
+Nothing here depends on a setting of the session. Texts and doubles are written so that neither escapes nor
 exponents can be read in two ways; moments are TIMESTAMP_NTZ, and never pass through the session's zone; what
-ANSI makes an error (an index beyond a list, a cast that does not fit) is said by words that give NULL.
+ANSI makes an error (an index beyond a list, a cast that does not fit) uses functions that give NULL.
 
-Spark's DECIMAL(38,0) stands for HUGEINT. It holds less, but 2^126 < 10^38: no product of prdp's is larger.
+Spark's DECIMAL(38,0) replaces HUGEINT. It holds less, but 2^126 < 10^38: no product of prdp's is larger.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def number_text(x: exp.Expression) -> exp.Expression:
 def by_segments(pattern: str) -> str:
     r"""Return a pattern of a whole text for Java, which must not try again what it has found.
 
-    What stands between two wildcards is found where it comes first, and stays found there: so the time grows
+    A segment between two wildcards is found where it comes first, and stays found there: so the time grows
     with the text, and not with a power of it.
 
     >>> by_segments("(?s)a.*b.c.*d.*e")
@@ -95,7 +95,7 @@ _WIDE = "DECIMAL(38, 0)"
 _FEW = 16
 _NUMBER = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?D?")
 _UNICODE = r"[\x{0}-"
-"""How the pattern begins that all UTF-8 fits."""
+"""Prefix of the pattern that all UTF-8 matches."""
 
 _TYPES = {
     exp.DataType.Type.INT128: _WIDE,
@@ -250,7 +250,7 @@ def _select(node: exp.Expression) -> exp.Expression:
 
 
 def _join(node: exp.Expression) -> exp.Expression:
-    """Return a join; the search for the last start that is at most a key is said by a list of starts."""
+    """Return a join; the search for the last start that is at most a key uses a list of starts."""
     if node.args.get("method") != "ASOF":
         return node
     start, place = node.this.this.expressions

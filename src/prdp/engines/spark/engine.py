@@ -30,7 +30,7 @@ from prdp.engines.statements.translate import masked, translated
 from prdp.errors import InvalidRequest
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Where pyspark writes a failed statement's error, with the value that it failed for."""
+"""Loggers to which pyspark writes a failed statement's error, with the value that it failed for."""
 
 _SILENT = threading.local()
 
@@ -146,7 +146,7 @@ def _of_active_stages(session: Any) -> float:
 
 
 def _share(stages: Iterable[tuple[int, int]]) -> float:
-    """Return how many percent of tasks are done.
+    """Return the percentage of tasks that are done.
 
     >>> _share([(1, 2), (0, 2)]), _share([])
     (25.0, -1.0)
@@ -165,7 +165,7 @@ class Session(Protocol):
         """Return a table of the catalogue."""
 
     def sql(self, sqlQuery: str) -> DataFrame:  # noqa: N803
-        """Return what a statement gives."""
+        """Return the result of a statement."""
 
 
 class SparkDatabase(Database[PlainTable]):
@@ -285,7 +285,7 @@ def _frames(database: object, tables: Mapping[str, object]) -> dict[str, Frame]:
 def _opened(
     make: Callable[[], Mapping[str, Frame]], public: Collection[str] = (), *, rows_are_records: bool = False
 ) -> SqlEngine:
-    """Open frames; of a source that cannot be, Spark's name of the reason alone is told."""
+    """Open frames; for a source that cannot be opened, report Spark's error class alone."""
     try:
         frames = make()
         return SqlEngine(SparkDatabase(frames, frames if rows_are_records else public))
@@ -304,7 +304,7 @@ def _frame_of(source: object, table: str | None) -> Frame:
     """Return the frame that a source is: itself, or what a session knows by a name."""
     if isinstance(source, DataFrame):
         if table is not None:
-            raise InvalidRequest("table= is for a session, and this source is a frame: leave it away.")
+            raise InvalidRequest("table= is for a session, and this source is a frame: omit it.")
         if source.isStreaming:
             raise InvalidRequest("the frame is a stream: open a table that it is written into.")
         return Frame(source.sparkSession, lambda: source)

@@ -36,7 +36,7 @@ _AS_READ = {
     ),
     "VARCHAR": "({0} COLLATE UTF8_BINARY)",
 }
-"""How a column is read, by its type, whatever the session's zone and the column's collation.
+"""SQL that reads a column, by its type, whatever the session's zone and the column's collation.
 
 A moment with a zone is read in UTC, and a text is its bytes.
 """
@@ -47,7 +47,7 @@ SETTINGS = {
     "spark.sql.inMemoryColumnarStorage.partitionPruning": "false",
     "spark.sql.debug.maxToStringFields": str(2**31 - 1),
 }
-"""What is set while prdp reads: no statistics of files and caches decide anything, and plans are shown whole.
+"""Settings while prdp reads: no statistics of files and caches decide anything, and plans are shown whole.
 
 Where a session lets nobody set them, statistics decide nothing as long as they are right: they leave NaN out,
 but NaN is unknown in every comparison that a statement makes.
@@ -55,7 +55,7 @@ but NaN is unknown in every comparison that a statement makes.
 
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
 _FAILING, _AS_WRITTEN = "EXCEPTION", "CORRECTED"
-"""Where a session would have one old date fail every statement, dates are read as they are written."""
+"""Setting by which old dates are read as they are written, where they would fail every statement."""
 
 _HELD = threading.Lock()
 _SESSIONS: dict[str, tuple[int, dict[str, str]]] = {}
@@ -103,7 +103,7 @@ class Frame:
 
 
 def column_type(native: str) -> ColumnType:
-    """Return what a Spark type is to prdp, under DuckDB's name; what cannot be read exactly is nothing."""
+    """Return the type of a Spark column in prdp, under DuckDB's name; None if it cannot be read exactly."""
     if native in _WHOLE:
         return ColumnType(Kind.NUMBER, integer=True, native=_WHOLE[native])
     if found := _DECIMAL.fullmatch(native):
@@ -180,6 +180,6 @@ _LOST = {"RetriesExceeded", "Py4JNetworkError", "Py4JError"}
 
 
 def identity(session: Any) -> str:
-    """Return what tells a session apart: its number on the server, or its object in the driver."""
+    """Return the identity of a session: its number on the server, or its object in the driver."""
     known = getattr(session, "session_id", None)
     return str(known) if known else str(session._jsparkSession.sessionUUID())  # noqa: SLF001

@@ -36,10 +36,10 @@ _UNSETTLED = {
     *("localtimestamp", "curdate", "unix_timestamp", "current_user", "session_user", "user"),
     *("current_catalog", "current_database", "current_schema", "current_timezone"),
 }
-"""Functions that need not give a record the same every time, or hang on the clock or the session."""
+"""Functions that need not give a record the same every time, or depend on the clock or the session."""
 
 _WORDS = {"cast", "try_cast", "ansi_cast", "atleastnnonnulls", "not", "normalizenanandzero"}
-"""What stands before a bracket in a plan, and is no function of the catalogue."""
+"""Words before a bracket in a plan that are no functions of the catalogue."""
 
 _TOTAL = {
     *(
@@ -130,7 +130,7 @@ class SparkPlan:
 
     @property
     def classic(self) -> bool:
-        """Whether the plan is in the driver's own memory, and not on a server."""
+        """True if the plan is in the driver's own memory, and not on a server."""
         return hasattr(self.frame, "_jdf")
 
     @cached_property
@@ -141,7 +141,7 @@ class SparkPlan:
 
     @property
     def of_path(self) -> bool:
-        """Whether the frame reads files that no catalogue knows."""
+        """True if the frame reads files that no catalogue knows."""
         return any(name == "Relation" and rest.startswith("[") for name, rest in self.operators)
 
     def called(self) -> set[str]:
@@ -150,7 +150,7 @@ class SparkPlan:
         return {name.lstrip("-~!").lower() for rest in steps for name in _CALL.findall(rest)} - _WORDS
 
     def paths(self) -> list[str]:
-        """Return the files that it reads, each as often as it is read, as far as can be told."""
+        """Return the files that it reads, each as often as it is read, as far as they are known."""
         if not self.classic:
             return [*self.frame.inputFiles(), *_named_twice(self.frame)]
         nodes = plan_nodes(self.frame._jdf.queryExecution().analyzed())  # noqa: SLF001
@@ -158,7 +158,7 @@ class SparkPlan:
         return [str(path) for scan in scans for path in scan.relation().location().inputFiles()]
 
     def files(self) -> tuple[object, ...]:
-        """Return what tells whether files are those that the frame has listed, of a frame that lists once."""
+        """Return the identity of the files that a frame has listed, for a frame that lists once."""
         if not (self.classic and self.of_path):
             return ()
         session = self.frame.sparkSession
@@ -172,7 +172,7 @@ class SparkPlan:
 
 
 def source_of(plan: SparkPlan, *, rows_are_records: bool) -> str:
-    """Return what a frame makes of its table, as a ledger keeps it; nothing for a plain scan.
+    """Return a frame's transformation of its table, as a ledger keeps it; empty for a plain scan.
 
     Raises:
         InvalidRequest: A row of it need not be a record.
@@ -250,7 +250,7 @@ def _refuse_unless_total(plan: SparkPlan) -> None:
     if called or found:
         raise InvalidRequest(
             f"the frame computes with {[*called, *found][0]}, at which Spark may fail for some value: one "
-            "record could make every question fail. Let prdp compute it, in where() and expressions; or "
+            "record could make every question fail. Let prdp compute it, in filter() and expressions; or "
             f"write try_cast, try_add and the like. {_INSTEAD}"
         )
 
@@ -289,7 +289,7 @@ def _below(node: Any) -> Iterator[Any]:
 
 
 def sent_plan(frame: Any) -> str:
-    """Return what a Connect client sends for a frame, without the rows that it may hold."""
+    """Return the message that a Connect client sends for a frame, without the rows that it may hold."""
     sent = frame._plan.to_proto(frame.sparkSession.client)  # noqa: SLF001
     return _ROWS.sub("", str(sent))
 
@@ -348,7 +348,7 @@ def frame_origins(frame: Any) -> Origins:
 
 
 def _relation(name: str, rest: str, plan: SparkPlan) -> Origins:
-    """Return what the plan's text says of an operator."""
+    """Return an operator's description in the plan's text."""
     table = rest.partition("[")[0].strip()
     if name not in _VIEW_STEPS | _LEAVES:
         return untraced(f"{name} in its plan")

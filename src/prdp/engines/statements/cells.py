@@ -44,7 +44,7 @@ class _Names:
     given: dict[Node, str] = field(default_factory=dict)
 
     def of(self, column: str, expression: Node | None) -> str:
-        """Return what a column is called in statements."""
+        """Return the name of a column in statements."""
         if expression is None:
             return column
         if expression not in self.given:
@@ -164,7 +164,7 @@ def _reached(low: int, high: int, octaves: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _budgets(policy: Policy, levels: Levels, column: str, low: int, high: int) -> Mapping[int, int] | None:
-    """Return the budget of each magnitude that takes part, or None where one can't be told.
+    """Return the budget of each magnitude that takes part, or None where one is unknown.
 
     Kept, because every question about a table needs it again.
     """

@@ -16,7 +16,7 @@ from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import ColumnType, Kind, Schema
 
 _FEW = 256
-"""So many bins are told apart by a CASE; among more, a sorted search is faster, and by far among many."""
+"""Maximum number of bins in a CASE; among more, a sorted search is faster, and by far among many."""
 
 _NOWHERE = "CAST(NULL AS BIGINT)"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
@@ -59,7 +59,7 @@ class BinColumn:
 
     @property
     def many(self) -> bool:
-        """Whether the bins are searched by a join."""
+        """True if the bins are searched by a join."""
         return len(self.starts) > _FEW
 
     @property
@@ -126,7 +126,7 @@ _MANY = 100
 _FAR = 1 << 62
 """Keys that lie nearer to zero are subtracted in 64 bits."""
 _SEPARATORS = (",", ";", "|", "~", "\n", "\t")
-"""What long lists of keys are joined with: the first one that is in none of them."""
+"""Separators of long lists of keys: the first one that is in none of them."""
 
 
 def key_columns(grouping: Grouping, schema: Schema) -> list[str]:

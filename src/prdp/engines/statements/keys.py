@@ -143,7 +143,7 @@ def mass_statement(reading: KeyMassRead, schema: Schema, records: str) -> MassSt
         return _of_units(reading, _rows_of_table(reading, schema, records))
     plain = CellRead(reading.policy, reading.levels, {}, None, reading.where, Grouping(reading.by, ()))
     plain, schema, records = computed(plain, schema, records)
-    assert plain.groups is not None  # noqa: S101  (told to the type checker; it was given)
+    assert plain.groups is not None  # noqa: S101  (for the type checker; it was given)
     items = [f"{to_sql(plain.policy.expression, schema)} AS budget", *_raw_keys(plain.groups.by, schema)]
     where = f" WHERE {to_sql(plain.where, schema)}" if plain.where is not None else ""
     names = _names(reading)
@@ -228,7 +228,7 @@ def _by_key(names: Sequence[str], summed: str) -> str:
 
 
 def _quanta(reading: KeyMassRead) -> str:
-    """Return what a record counts for, by its level."""
+    """Return a record's contribution, by its level."""
     most = _LARGEST if reading.most is None else min(_LARGEST, reading.most)
     quanta = [min(reading.levels.quanta(level), most) for level in range(reading.levels.top + 1)]
     form = "BIGINT" if max(quanta) < 2**62 else "HUGEINT"

@@ -1,6 +1,6 @@
 """Translate prdp's statements from DuckDB's SQL, by a table of what a dialect says otherwise.
 
-Nothing is left to chance: whatever stands in a statement is in the dialect's table, or among the words that
+Nothing is left to chance: every node of a statement is in the dialect's table, or among the words that
 it shares with DuckDB; anything else is refused. Rules see their operands translated already.
 """
 
@@ -30,12 +30,12 @@ _LONGEST_KEPT = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
-    """What an engine says otherwise than DuckDB; each is equal to itself alone.
+    """Differences of an engine's SQL from DuckDB's; each is equal to itself alone.
 
     Attributes:
         name: The dialect's name, to sqlglot.
         rules: By the class of a node, such as ``IsNan``, or the name of a function that sqlglot does not
-            know, such as ``round_even``: how it is said.
+            know, such as ``round_even``: its translation.
         shared: The classes of nodes and the functions that mean the same, and are written by sqlglot.
         title: The dialect's name, to people; by default the same.
     """
@@ -50,7 +50,7 @@ def translated(sql: str, dialect: Dialect) -> Statement:
     """Return one of prdp's statements in a dialect; usual ones are kept for the next time.
 
     Raises:
-        InvalidRequest: The dialect has no word for something in it.
+        InvalidRequest: The dialect does not support something in it.
     """
     return _kept(sql, dialect) if len(sql) <= _LONGEST_KEPT else _made(sql, dialect)
 
@@ -89,12 +89,12 @@ def _translated(tree: exp.Expression, dialect: Dialect) -> Statement:
                 node.replace(translated)
         elif word not in dialect.shared:
             title = dialect.title or dialect.name
-            raise InvalidRequest(f"{title} has no word for {word}, which this question needs.")
+            raise InvalidRequest(f"{title} does not support {word}, which this query needs.")
     return Statement(holder.this.sql(dialect=dialect.name), wide, tables, names)
 
 
 def _mentioned(tree: exp.Expression) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the tables that a statement reads, its own WITH aside, and the quoted names in it."""
+    """Return the tables that a statement reads, without its own WITH, and the quoted names in it."""
     own = {query.alias for query in tree.find_all(exp.CTE)}
     tables = frozenset(table.name for table in tree.find_all(exp.Table)) - own
     return tables, frozenset(name.name for name in tree.find_all(exp.Identifier) if name.quoted)
@@ -130,7 +130,7 @@ def masked(values: NDArray[np.generic], missing: NDArray[np.bool_]) -> NDArray[n
 
 
 def with_sources(sources: str, statement: str) -> str:
-    """Return a statement that begins with what is said of its tables.
+    """Return a statement that begins with the definitions of its tables.
 
     >>> with_sources("t AS (SELECT 1 AS x)", "SELECT x FROM t")
     'WITH t AS (SELECT 1 AS x) SELECT x FROM t'
@@ -193,7 +193,7 @@ def _parsed(text: str, dialect: str) -> exp.Expression:
 
 
 def _enclosed(node: exp.Expression) -> exp.Expression:
-    """Return a copy of a node that binds as one, whatever stands beside it."""
+    """Return a copy of a node that binds as one, whatever is beside it."""
     copied = node.copy()
     plain = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Cast, exp.Case, exp.Null, exp.Boolean)
     alone = isinstance(copied, plain) and not isinstance(copied, exp.Collate)  # to sqlglot, a function

@@ -24,10 +24,10 @@ from prdp.schema import ColumnType, Kind, Schema
 _ID, _LEVEL = "prdp id", "prdp level"
 
 TAKEN = frozenset((_ID, _LEVEL))
-"""What no column of a join may be called, in any capitals."""
+"""Names that no column of a join may have, in any capitals."""
 
 WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
-"""What says of a result of a join whose it is."""
+"""Select items for the unit of a join's result."""
 
 
 def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
@@ -54,7 +54,7 @@ def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
 
 
 def value_names(reading: UnitRead) -> list[str]:
-    """Return what the columns are called that a read and those beside it fold: value, value1, value2, ...
+    """Return the names of the columns that a read and those beside it fold: value, value1, value2, ...
 
     They are numbered by ``each_read``.
     """
@@ -67,7 +67,7 @@ def each_read(reading: UnitRead) -> list[tuple[str, UnitRead]]:
 
 
 def _values(reading: UnitRead, schema: Schema) -> list[str]:
-    """Return what a row adds for each read, as select items; NULL where it adds nothing."""
+    """Return a row's contribution to each read, as select items; NULL where it adds nothing."""
     when, end = "", ""
     if reading.where is not None:
         when, end = f"CASE WHEN {to_sql(reading.where, schema)} THEN ", " END"
@@ -101,7 +101,7 @@ def results_of_join(
 ) -> tuple[str, UnitRead, Schema]:
     """Return the results of a join with id and level, and the read and the columns with nothing computed."""
     join = reading.unit.join
-    assert join is not None  # noqa: S101  (told to the type checker; see the engine)
+    assert join is not None  # noqa: S101  (for the type checker; see the engine)
     schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
     results = _results(reading, join, schemas, views)
     kept = (_ID, _LEVEL, *read_columns(reading))
@@ -178,7 +178,7 @@ def _unit(
 
 
 def _held(column: str, schema: Schema) -> str:
-    """Return what an own row has in a column; NaN is nothing, since ClickHouse's min() and max() skip it."""
+    """Return an own row's value of a column; NaN is nothing, since ClickHouse's min() and max() skip it."""
     return value_sql(column, schema) if schema[column].kind is Kind.NUMBER else quoted(column)
 
 
@@ -194,7 +194,7 @@ def _agreed(value: str, kind: ColumnType) -> str:
 
 
 def id_sql(name: str, column: str, schema: Schema) -> str:
-    """Return what units are distinguished by: of a text its bytes, whatever a session collates."""
+    """Return the identity of units: of a text its bytes, whatever a session collates."""
     kind = schema[column]
     if kind.kind is Kind.TEXT:
         plain = kind.native == "VARCHAR"

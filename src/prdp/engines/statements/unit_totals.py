@@ -1,6 +1,6 @@
 """Fold the rows of each unit into one contribution; no row can make the statements fail.
 
-They are the same for a table and for a join: what differs is where rows come from (``_owner_rows.py``).
+They are the same for a table and for a join: what differs is where rows come from (``unit_rows.py``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class UnitStatement:
     @classmethod
     def of_held(cls, reading: UnitRead, held: str) -> UnitStatement:
         """Write the statement for units that are in a table already, as ``folded_units`` finds them."""
-        return cls(f"WITH owners AS (SELECT * FROM {held} WHERE level >= 0) {cls._cells(reading)}", reading)
+        return cls(f"WITH units AS (SELECT * FROM {held} WHERE level >= 0) {cls._cells(reading)}", reading)
 
     @staticmethod
     def _cells(reading: UnitRead) -> str:
@@ -56,7 +56,7 @@ class UnitStatement:
         placed = " UNION ALL ".join(
             f"SELECT {part} AS part, {group}level, {code_sql(measure, 'added')} AS code, added "
             f"FROM (SELECT {group}level, {_moved(column, measure.low, measure.high)} AS added "
-            f"FROM owners WHERE {counted} > 0)"
+            f"FROM units WHERE {counted} > 0)"
             for part, column, counted, measure in _placed(reading)
         )
         keys = f"part, {group}level, code"
@@ -111,8 +111,8 @@ def scaled_statement(reading: UnitRead, rows: str, caps: Caps, *, count_rows: bo
         return scaled_together(reading, rows, [Look(caps, count_rows)])
     column = "counted" if count_rows else "total"
     shared = (
-        f"SELECT grp, parts.{column} AS added, owners.{column} AS size, "
-        f"{_cap(caps, 'owners.level')} AS cap FROM parts JOIN owners USING (id) "
+        f"SELECT grp, parts.{column} AS added, units.{column} AS size, "
+        f"{_cap(caps, 'units.level')} AS cap FROM parts JOIN units USING (id) "
         f"WHERE grp IS NOT NULL AND parts.{column} IS NOT NULL"
     )
     scaled = _scaled(caps)
@@ -149,8 +149,8 @@ def scaled_together(reading: UnitRead, rows: str, looks: Sequence[Look], held: s
         scaled.append(f"{_scaled(look.caps, at)} AS added{at}")
     totals = ", ".join(f"sum(added{at}) AS total{at}" for at in range(len(looks)))
     return (
-        f"WITH owners AS ({f'SELECT * FROM {held}' if held else folded_units(reading, rows)}), "
-        f"above AS MATERIALIZED (SELECT id AS who, level FROM owners WHERE {' OR '.join(above)}), "
+        f"WITH units AS ({f'SELECT * FROM {held}' if held else folded_units(reading, rows)}), "
+        f"above AS MATERIALIZED (SELECT id AS who, level FROM units WHERE {' OR '.join(above)}), "
         f"parts AS MATERIALIZED (SELECT who, grp, {', '.join(parts)} "
         f"FROM ({rows}) AS rows LEFT JOIN above ON rows.id = above.who WHERE grp IS NOT NULL "
         "GROUP BY who, grp), "
@@ -167,12 +167,12 @@ def _cap(caps: Caps, level: str) -> str:
 
 
 def _fine(caps: Caps) -> str:
-    """Return how many steps of the caps' lattice a value's step has."""
+    """Return the number of steps of the caps' lattice in a value's step."""
     return f"CAST({1 << caps.bits} AS HUGEINT)"
 
 
 def _scaled(caps: Caps, at: int | str = "") -> str:
-    """Return what a contribution is scaled down to, from the columns added, size and cap of a look.
+    """Return a scaled contribution, from the columns added, size and cap of a pass.
 
     Where the product fits 64 bits it is divided there: the engine is many times slower beyond.
     """
@@ -211,7 +211,7 @@ def _with_units(reading: UnitRead, rows: str) -> str:
     agreed = " AND grp = last_grp" if reading.apart else ""
     if reading.groups is None or reading.apart or _adds_only(reading):
         folded = _folded(reading, f"({rows})", _items(reading))
-        return f"WITH owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0{agreed})"
+        return f"WITH units AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0{agreed})"
     most, max_rows = reading.folded.high, reading.counted.high
     total, counted = _moved("sum(value)", -most, most), _moved("count(value)", 0, max_rows)
     least = "level" if reading.unit.join is not None else "budget"
@@ -223,12 +223,12 @@ def _with_units(reading: UnitRead, rows: str) -> str:
     folded = _folded(reading, "parts", items)
     return (
         f"WITH parts AS MATERIALIZED ({by_group}), "
-        f"owners AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0)"
+        f"units AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0)"
     )
 
 
 def _items(reading: UnitRead) -> dict[str, str]:
-    """Return what is made of a unit's rows: total and number for each read; in groups, of listed ones.
+    """Return the fold of a unit's rows: total and number for each read; in groups, of listed ones.
 
     Where no value is negative, a unit's contributions to all groups add up to its rows' values, with no
     need to tell its groups apart: what one group is moved into bounds by, all of them are (proofs/joint.md).

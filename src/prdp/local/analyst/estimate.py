@@ -14,7 +14,7 @@ from prdp.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """What lies in one octave of |value| / budget above the cut, as reports say it.
+    """The reported mass in one octave of |value| / budget above the cut.
 
     Of values that were cut, reports say a size: they pull the sum by at most ``amount`` · (end - 1). Of
     values that were left out, they say the sum, which has a sign. Both but for the noise in ``amount``.
@@ -35,7 +35,7 @@ class Above:
     def weight(self, tail_factor: float) -> float:
         """Return by what ``amount`` counts for values up to ``tail_factor`` times the cut.
 
-        A sum counts in whole or not at all: how much of it lies below the reach, nobody has said.
+        A sum counts in whole or not at all: the part of it below ``tail_factor`` is unknown.
 
         >>> Above(4.0, 9.0, 1.0).weight(3.0), Above(4.0, 9.0, 1.0, left_out=True).weight(3.0)
         (2.0, 1.0)
@@ -46,7 +46,7 @@ class Above:
 
 
 def pulled(octaves: Sequence[Above], tail_factor: float) -> tuple[float, float]:
-    """Return how far values up to ``tail_factor`` times the cut pull a sum at most, and its deviation.
+    """Return the bias of a sum by values up to ``tail_factor`` times the cut at most, and its deviation.
 
     >>> pulled([Above(2.0, 10.0, 3.0), Above(4.0, -1.0, 1.0)], tail_factor=4)  # 10 · 1 - 1 · 3
     (7.0, 4.242640687119285)
@@ -146,8 +146,7 @@ class Estimate:
         if self.above:
             sentences[0] = (
                 f"The interval has the noise and what is cut of values up to {TAIL_FACTOR:g} times their "
-                "cut. It "
-                "leaves aside what lies further out, which may be most of the sum."
+                "cut. It excludes values further out, which may be most of the sum."
             )
         if self.candidates > 1:
             sentences.append(
@@ -172,10 +171,9 @@ class Estimate:
         """Return the ends between which the answer lies with about this probability.
 
         For a sum or a mean, it also allows for values that were cut or left out: of those that go no further
-        than ``tail_factor`` times their cut, the rounds say how much that is at most. What lies further out
-        is left
-        aside. It widens the upper end, and where values may be negative the lower one. For all else, and with
-        ``tail_factor=1``, it is the interval of the noise alone.
+        than ``tail_factor`` times their cut, the rounds say how much that is at most. Values further out are
+        excluded. It widens the upper end, and where values may be negative the lower one. For all else, and
+        with ``tail_factor=1``, it is the interval of the noise alone.
 
         >>> low, high = Estimate("count", 1000.0, 100.0, 5000, Fraction(1, 2), "domains, bits").interval()
         >>> round(low), round(high)
@@ -189,7 +187,7 @@ class Estimate:
         if chance == 1:
             raise InvalidRequest(f"level={level!r} is not a probability below 1, such as 0.95.")
         if not tail_factor >= 1:
-            raise InvalidRequest(f"reach={tail_factor!r} is not 1 or more, such as 8.")
+            raise InvalidRequest(f"tail_factor={tail_factor!r} is not 1 or more, such as 8.")
         if self.unheard:
             return -math.inf, math.inf
         z = NormalDist().inv_cdf(1 - (1 - chance) / (2 * self.candidates))
@@ -209,8 +207,7 @@ class Estimate:
         elif self.above:
             head = (
                 f"{self.question}: {_shown(self.value)}, from {_shown(low)} to {_shown(high)} "
-                f"(95 % within reach {TAIL_FACTOR:g}: if no value is beyond {TAIL_FACTOR:g} times its cut; "
-                f"{facts})"
+                f"(95 % if no value is beyond {TAIL_FACTOR:g} times its cut; {facts})"
             )
         lines = [
             f"  {part.label}: {_with_margin(part.value, part.deviation)}"

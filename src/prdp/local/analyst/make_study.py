@@ -185,7 +185,9 @@ def study(
         raise InvalidRequest("keys= are those of a column: write by='job' with them.")
     if type(query) is Count:
         if method is not None and method not in COUNTED:
-            raise InvalidRequest(f"method={method!r} does not answer this. What does: {', '.join(COUNTED)}.")
+            raise InvalidRequest(
+                f"method={method!r} is not available here. Choose one of: {', '.join(COUNTED)}."
+            )
         return CountStudy(**basics, **COUNTED[method or "bits"])
     if isinstance(query, Sum | Mean):
         column = query.column
@@ -199,8 +201,8 @@ def study(
         chosen: Any = {} if method is None else {"method": method}
         return SumStudy(**basics, measure=measure, mean=isinstance(query, Mean), **chosen)
     raise InvalidRequest(
-        f"{query} is not asked of clients. What is: prdp.count(), prdp.sum('pay'), prdp.mean('pay'), and "
-        "counts by groups, from whose histogram prdp.local.quantiles reads quantiles."
+        f"{query} is not available for clients. Choose one of: prdp.count(), prdp.sum('pay'), "
+        "prdp.mean('pay'), and counts by groups, from whose histogram prdp.local.quantiles reads quantiles."
     )
 
 
@@ -241,7 +243,7 @@ _BIAS = (
 )
 
 _LOUDER = 2.0
-"""How many deviations the clients within the edges must come to, so that a quantile is not mere noise."""
+"""Minimum number of deviations of the clients within the edges, so that a quantile is not mere noise."""
 
 
 def quantiles(histogram: Estimate, bins: Bins, parts: Sequence[float | Exact]) -> tuple[Estimate, ...]:

@@ -41,7 +41,7 @@ _MEAN_ERROR = math.sqrt(2 / math.pi)
 """The expected size of a normal variable of deviation 1."""
 
 _FURTHER = Fraction(3, 2)
-"""How much further than where the masses end values are cut; frozen on made-up sets."""
+"""Factor by which values are cut beyond the end of the masses; fixed on synthetic sets."""
 
 
 def full_count_budget(counted: DomainCounts, clients: int, share: float, at_most: Fraction) -> Fraction:
@@ -97,7 +97,7 @@ def clipping_slope(
 def above_cut(
     terms: Terms, measure: Measure, masses: Octaves, slope: Fraction, budgets: Sequence[float]
 ) -> tuple[Above, ...]:
-    """Return what the masses say of values above a cut, in values.
+    """Return the masses of values above a cut, in values.
 
     A record of budget E in an octave that ends at R times the cut loses at most E · slope · (R - 1). A mass
     is Σ (e^min(loss, s·E) - 1), at least s · Σ E where no budget is above loss / s; where the policy allows a
@@ -123,7 +123,7 @@ def above_cut(
 
 
 def above_top(octaves: Octaves, round_to: float) -> tuple[Above, ...]:
-    """Return what the sums of octaves above the last heavy one say: all of it was left out.
+    """Return the sums of octaves above the last heavy one, which were left out.
 
     >>> left = above_top(Octaves((50.0, 4.0, -9.0), (1.0, 2.0, 3.0), (True, False, False)), round_to=1.0)
     >>> [(octave.end, octave.amount) for octave in left]
@@ -149,7 +149,7 @@ class Reach:
 
 @lru_cache(maxsize=64)
 def reaches(policy: Policy, measure: Measure) -> tuple[Reach, ...]:
-    """Return what a record of each octave of |value| / budget may have at most.
+    """Return the largest value of a record in each octave of |value| / budget.
 
     Values are cut into pieces that are short on a logarithmic scale, and the policy is bounded over each
     one; columns that it reads besides count as unbounded.
@@ -258,7 +258,7 @@ class Study(ABC):
         """Yield campaigns, take their tallies, return the estimate."""
 
     def after(self, *tallies: Tally | Collector) -> Campaign | Estimate:
-        """Return what comes after the rounds that these tallies are of: a campaign, or the estimate.
+        """Return the next step after the rounds of these tallies: a campaign, or the estimate.
 
         Args:
             tallies: One for each round so far, in order: ``Collector.tally``, or the collector itself.
@@ -355,7 +355,7 @@ class CountStudy(Study):
 
 @dataclass(frozen=True, slots=True)
 class _SumRounds:
-    """The estimates of a sum's own rounds: the total in grains, its deviation, the clients of each round."""
+    """Estimates of a sum's own rounds: total in rounding steps, deviation, clients of each round."""
 
     total: tuple[float, float]
     clients: tuple[int, ...]
@@ -375,7 +375,7 @@ class SumStudy(Study):
     (Fraction(1, 2), ['income', 'visits'])
 
     Attributes:
-        measure: The column, its grain and its public bounds; ``measured`` makes one from bounds in values.
+        measure: The column, rounding step and public bounds; ``measured`` makes one from bounds in values.
         method: ``"ratio"`` in one round, ``"proportional"`` in two, ``"framework"`` the paper's way in three.
         form: Whether the framework's clients tell one bit or a number in Laplace noise; a bit if it can be.
         mean: Whether to divide by the number of clients that have a value; others take no part.
@@ -522,7 +522,7 @@ def _part(value: Exact, name: str) -> Fraction:
 
 
 def domain_choice(counted: DomainCounts) -> tuple[str, str]:
-    """Return which domain was chosen, in words."""
+    """Describe the chosen domain in words."""
     place = f"{counted.first} of {len(counted.counts)}"
     chosen = f"{place}, budgets from {float(counted.threshold_budget):.3g}"
     return "first domain kept", chosen if counted.heard else f"{place}, as none was heard"
@@ -596,5 +596,5 @@ class Collector:
         return replace(gathered, campaign=self.campaign.digest, collectors=frozenset({self._mark}))
 
     def estimate(self, **options: Any) -> Any:
-        """Return what the protocol makes of the tally; options are the protocol's own, such as ``beta``."""
+        """Return the protocol's estimate from the tally; options are the protocol's own, such as ``beta``."""
         return self.campaign.protocol.estimate(self.campaign.terms, self.tally, **options)

@@ -70,7 +70,7 @@ def laplace_threshold(draws: int, scale: Fraction, chance: float) -> int:
 
 
 def _reach(draws: int, scale: float) -> int:
-    """Return how far a sum of draws goes but for a chance below 1e-16 or so."""
+    """Return a bound on a sum of draws, except with probability below about 1e-16."""
     return math.ceil(scale * (14 * math.sqrt(draws) + 60)) + 4
 
 

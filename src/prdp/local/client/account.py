@@ -1,4 +1,4 @@
-"""A client's own account: what it has told, and how much of its budget that took; one small SQLite file."""
+"""A client's own account: its reports, and the budget that they used; one small SQLite file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRAGMA user_version = 1;
 _BUSY_SECONDS = 30
 
 _FINEST = 10**640
-"""What the denominator of a sum of shares must stay below, to have at most 640 digits.
+"""Upper limit of the denominator of a sum of shares: 640 digits at most.
 
 A process may forbid Python to read or write whole numbers of many digits, but never those of up to 640.
 """
@@ -38,7 +38,7 @@ A process may forbid Python to read or write whole numbers of many digits, but n
 _MAX_CHARACTERS = 1 << 14
 
 _COPIES = (
-    "A copy does not know what was told since it was made: answer under one only if that was nothing, and if "
+    "A copy lacks the reports made since it was copied: answer under one only if that was nothing, and if "
     "nobody knows, answer no more campaigns for this record."
 )
 
@@ -46,7 +46,7 @@ _COPIES = (
 class ClientAccount:
     """Keeps every report before it is sent, and the sum of the shares that they used.
 
-    A report and its charge are written in one transaction that is on disk before ``told`` returns. So a
+    A report and its charge are one transaction that is on disk before ``record_report`` returns. So a
     crash leaves either nothing, and nothing was sent, or the very bytes to send again. The file holds no
     record.
     """
@@ -80,7 +80,7 @@ class ClientAccount:
 
     @property
     def policy(self) -> str | None:
-        """The policy, as JSON, that everything so far was told under."""
+        """The policy, as JSON, of all reports so far."""
         with self._connected() as database:
             return _policy(database)
 
@@ -181,7 +181,7 @@ class ClientAccount:
             raise LedgerError(
                 "this client's account is kept in the memory of another process, which this one was forked "
                 "from: each would spend the whole budget. Give it a file, Client('me.account'). Nothing was "
-                "told."
+                "reported."
             )
 
     def _refuse_unless_ours(self) -> None:
@@ -197,13 +197,13 @@ class ClientAccount:
     def _refuse_unless_there(path: Path) -> None:
         if not path.is_file() or path.stat().st_size == 0:
             raise LedgerError(
-                f"{path} is gone or empty, and with it what was told before. Nothing is told any more. "
+                f"{path} is gone or empty, and with it the earlier reports. Nothing is reported any more. "
                 f"{_COPIES}"
             )
 
     @staticmethod
     def _begin(path: Path) -> None:
-        """Make the file aside and put it in its place whole, so that nobody sees half of it."""
+        """Create a draft of the file and move it into place whole, so that nobody sees half of it."""
         draft = path.with_name(f".{path.name}.{uuid4().hex}.draft")  # no other thread's or process's
         try:
             with closing(sqlite3.connect(draft, isolation_level=None)) as database:
@@ -242,7 +242,7 @@ class ClientAccount:
     def _changed(self, what: str) -> LedgerError:
         return LedgerError(
             f"the client's account {self._path} was changed by something else: {what} cannot be read. "
-            f"Nothing is told any more. {_COPIES}"
+            f"Nothing is reported any more. {_COPIES}"
         )
 
     @contextmanager
@@ -258,7 +258,7 @@ def another_policy(own: str, asked: str) -> InvalidRequest:
     return InvalidRequest(
         f"this campaign has another policy than the one that this client answers under. The campaign's is "
         f"{_shown(asked)}; this client's is {_shown(own)}. Budgets of two policies do not add up: nothing "
-        "was told."
+        "was reported."
     )
 
 
@@ -271,8 +271,8 @@ def _shown(policy: str) -> str:
 
 def _too_fine(share: Fraction) -> InvalidRequest:
     return InvalidRequest(
-        f"this campaign's share of {share} is too fine to be added to what this client has told so far: the "
-        "sum would have a denominator of more than 640 digits. Nothing was told and nothing was charged; a "
+        f"this campaign's share of {share} is too fine to be added to what this client has spent so far: the "
+        "sum would have a denominator of more than 640 digits. Nothing was reported or charged; a "
         "campaign with a simple share, such as 1/100, can be answered."
     )
 
@@ -284,13 +284,13 @@ def _exhausted(asked: Fraction, remaining: Fraction) -> BudgetExhausted:
         remaining,
         f"this campaign asks for {asked} of this record's budget, but its account has {remaining} left. "
         "Nothing "
-        "was told and nothing was charged; a campaign that asks for no more than that can be answered.",
+        "was reported or charged; a campaign that asks for no more than that can be answered.",
     )
 
 
 def _forked() -> LedgerError:
     return LedgerError(
-        "this process was forked while another one made a report: that one tells it, and nothing was told "
+        "this process was forked while another one made a report, which it sends. Nothing was reported "
         "here. With an account in a file, Client('me.account'), the other's report can be asked for again."
     )
 
@@ -310,7 +310,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA fullfsync = ON")
-    except BaseException:  # no database: said by the caller, and not left open
+    except BaseException:  # no database: the caller reports it; do not leave it open
         database.close()
         raise
     return database
@@ -339,4 +339,4 @@ def _is_file_name(text: str) -> bool:
 
 
 def _not_recorded() -> LedgerError:
-    return LedgerError("no report could be drawn and stored. Nothing was told; ask again.")
+    return LedgerError("no report could be drawn and stored. Nothing was reported; ask again.")

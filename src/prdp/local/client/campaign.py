@@ -23,7 +23,7 @@ from prdp.policy import Policy
 VERSION = 1
 
 MAX_REPORT_BITS = 1 << 15
-"""How long a report may be; each bit takes about a coin, so this bounds a client's work too."""
+"""Maximum length of a report in bits; each bit takes about a coin, so this bounds a client's work too."""
 
 KNOWN = Known(
     {own.kind: own for own in (DomainCount, ProportionalCount, RatioSum, RatioMass, ProportionalSum)},

@@ -1,4 +1,4 @@
-"""Randomise a record that never leaves its owner: from a campaign and the record to a report."""
+"""Randomise a record that never leaves its client: from a campaign and the record to a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOKEN = 16
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A dry run of a report, for the record's owner alone; it is never sent.
+    """A dry run of a report, for the client alone; it is never sent.
 
     >>> str(Checked(missing=("visits",), loss=None, is_informative=False))
     'the record lacks visits, which the campaign reads'
@@ -144,9 +144,9 @@ class Client:
         return Report.from_bytes(stored)
 
     def check(self, campaign: Campaign | str | bytes, record: Mapping[str, object] | None) -> Checked:
-        """Tell the record's owner what a report would be made of; nothing is drawn, charged or sent.
+        """Describe, to the client alone, the report of a record; nothing is drawn, charged or sent.
 
-        What it returns is about the record: it is for the owner's eyes only.
+        The result depends on the record: never send it.
 
         >>> from prdp.local.protocols.counting import DomainCount
         >>> policy = Policy("1 / visits", at_least="1/100", at_most=1)
@@ -185,12 +185,12 @@ class Client:
 
 
 def laws_for(campaign: Campaign, record: Record | None) -> tuple[Law, ...]:
-    """Return what a record's report is drawn from: the dummy's laws where anything about it is odd."""
+    """Return the laws of a record's report: the dummy's laws where anything about it is odd."""
     return laws_of(campaign, own_of(campaign.policy, campaign.terms.levels, record))
 
 
 def laws_of(campaign: Campaign, own: Own | None) -> tuple[Law, ...]:
-    """Return what the report of a record with a valid budget is drawn from; the dummy's laws for None."""
+    """Return the laws of the report of a record with a valid budget; the dummy's laws for None."""
     if own is not None:
         with suppress(Exception):  # whatever a record makes a protocol do, nobody may see it
             laws = campaign.protocol.law(campaign.terms, own)

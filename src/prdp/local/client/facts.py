@@ -18,10 +18,10 @@ _MAX_SHOWN = 200
 _MAX_CHARACTERS = 1 << 24
 _MAX_DIGITS = 400
 _MAX_LEVELS = 3 * MAX_LEVELS + 16
-"""How deep lists may be nested: a CASE takes three of them."""
+"""Maximum depth of nested lists: a CASE takes three of them."""
 
 _MAX_BITS = 650
-"""How large numerator and denominator may be together: as many as ``_MAX_TEXT`` characters can say."""
+"""Maximum bits of numerator and denominator together: as many as ``_MAX_TEXT`` characters can hold."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 

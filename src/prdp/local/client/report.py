@@ -82,7 +82,7 @@ def _malformed() -> InvalidRequest:
 
 
 def payload_size(fields: Sequence[Field]) -> int:
-    """Return how many bytes the coordinates of every report take.
+    """Return the number of bytes of the coordinates of every report.
 
     >>> payload_size([Field(0, 1)] * 8), payload_size([Field(0, 1)] * 9)
     (1, 2)

@@ -57,7 +57,7 @@ def _fraction(given: Real) -> Fraction:
 
 
 def category_of(given: object, places: dict[Category, int]) -> int | None:
-    """Return which of the public categories a value is, 1.0 being 1; None for any other value.
+    """Return the public category of a value, 1.0 being 1; None for any other value.
 
     >>> places = {"student": 0, 7: 1}
     >>> category_of("student", places), category_of(7.0, places), category_of("chef", places)
@@ -70,7 +70,7 @@ def category_of(given: object, places: dict[Category, int]) -> int | None:
 
 
 def bin_of(given: object, edges: Sequence[Fraction]) -> int | None:
-    """Return which bin a value lies in; None for one beyond the edges and for no number.
+    """Return the bin of a value; None for one beyond the edges and for no number.
 
     As in the central model, an edge belongs to the bin that it begins, and the last one to the last bin.
 

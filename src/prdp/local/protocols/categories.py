@@ -96,7 +96,7 @@ class Categories:
         return {"column": self.column, "categories": list(self.values)}
 
     def place(self, record: Record) -> int | None:
-        """Return which value a record has.
+        """Return the value of a record.
 
         >>> jobs = Categories("job", ["student", "retired"])
         >>> jobs.place({"job": "retired"}), jobs.place({"job": "chef"})
@@ -144,7 +144,7 @@ class Bins:
         return {"column": self.column, "edges": [str(edge) for edge in self.edges]}
 
     def place(self, record: Record) -> int | None:
-        """Return which bin a record's value is in.
+        """Return the bin of a record's value.
 
         >>> ages = Bins("age", (0, 18, 65))
         >>> ages.place({"age": 17}), ages.place({"age": 18}), ages.place({})
@@ -182,7 +182,7 @@ class Frequencies:
             raise InvalidRequest(f"olh, and no other method, has buckets: 2 to {_MAX_BUCKETS}.")
         if self.method in ("bits", "oue") and self.size > MAX_BITS:
             raise InvalidRequest(
-                f"method={self.method!r} tells a bit for each of {self.size:,} values, and a client sends at "
+                f"method={self.method!r} sends a bit for each of {self.size:,} values, and a client sends at "
                 f"most {MAX_BITS:,}: write method='olh', or None for the best that is short enough."
             )
 
@@ -238,7 +238,7 @@ class Frequencies:
         return (Field.below((PRIME - 1) * PRIME * self.buckets),)
 
     def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
-        """Return what the report is drawn from; under grr the dummy has a symbol of its own."""
+        """Return the laws of the report; under grr the dummy has a symbol of its own."""
         here = self.by.place(record) if record is not None else None
         return self.law_at(budget, here)
 
@@ -289,7 +289,7 @@ class Frequencies:
         return max(noise(value - _NEAR * first), noise(value + _NEAR * first)) + _HALF_A_REPORT / more
 
     def _chances(self, loss: float) -> tuple[float, float]:
-        """Return how likely a report is to speak for a value of others, and how much more for the own one.
+        """Return the probability that a report supports another's value, and the excess for the own one.
 
         The second is written so that nothing cancels: for a small loss the two chances are all but equal.
         """

@@ -49,7 +49,7 @@ class DomainCounts:
 
     @property
     def heard(self) -> bool:
-        """Whether any domain is heavy: else there is nothing but noise."""
+        """True if any domain is heavy: else there is nothing but noise."""
         return any(self.heavy)
 
     @property
@@ -177,7 +177,7 @@ class DomainCount:
         )
 
     def _audible(self, terms: Terms, n: int, beta: float) -> list[bool]:
-        """Return which domains could be heard if all n clients were in them."""
+        """Return the domains that could exceed the noise if all n clients were in them."""
         domains = range(1, terms.levels.domains + 1)
         full = [n / (1 + math.exp(-float(terms.domain_loss(domain)))) for domain in domains]
         if self.noise == "laplace":
@@ -186,7 +186,7 @@ class DomainCount:
         return [self._quantile(terms, domain, n, chance) <= full[domain - 1] for domain in domains]
 
     def _heavy(self, terms: Terms, tally: Tally, beta: float, audible: Sequence[bool]) -> list[bool]:
-        """Return which domains have more than noise explains.
+        """Return the domains that have more than noise explains.
 
         A domain that would not pass even with all n clients in it has nothing to say, and need not share in
         β.

@@ -53,7 +53,7 @@ class ValueOctaves(OfOneColumn):
         return column_totals(rows, self.count)
 
     def estimate(self, budget: Fraction, tally: Tally, *, beta: float = 0.1) -> Octaves:
-        """Return how many values each octave holds."""
+        """Return the number of values in each octave."""
         from prdp.local.analyst.thresholds import heads_threshold  # noqa: PLC0415  (a client has no NumPy)
 
         loss, n = float(budget), tally.clients
@@ -87,7 +87,7 @@ class ClippedSum:
         if self.limit < 1 or self.form not in get_args(Form):
             raise InvalidRequest("a clipped sum needs a limit of 1 or more and the form 'bit' or 'laplace'.")
         if self.form == "bit" and self.measure.low < 0:
-            raise InvalidRequest("one bit tells values from 0 on: for negative ones write form='laplace'.")
+            raise InvalidRequest("one bit reports values from 0 on: for negative ones write form='laplace'.")
 
     def facts(self) -> Facts:
         """Return the column's facts, the limit and the form."""

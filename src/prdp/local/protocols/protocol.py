@@ -24,7 +24,7 @@ from prdp.local.protocols.randomisers import Law
 
 Record = Mapping[str, object]
 Facts = Mapping[str, Any]
-"""What a protocol says of itself in a campaign: JSON, and public."""
+"""Public facts of a protocol in a campaign, as JSON."""
 
 _DIGEST = re.compile("([0-9a-f]{64})?")
 
@@ -76,7 +76,7 @@ class Terms:
     share: Fraction
 
     def loss(self, quanta: int) -> Fraction:
-        """Return what a budget in quanta lets a record lose here.
+        """Return the privacy loss that a budget in quanta allows here.
 
         >>> terms = Terms(Levels(Fraction(1), Fraction(2)), share=Fraction(1, 2))
         >>> terms.loss(1 << 20)  # 2^20 quanta are the least budget, 1
@@ -85,7 +85,7 @@ class Terms:
         return self.share * quanta * self.levels.quantum
 
     def domain_loss(self, domain: int) -> Fraction:
-        """Return what the smallest budget of one of the paper's domains lets a record lose here."""
+        """Return the privacy loss that the smallest budget of one of the paper's domains allows here."""
         return self.loss(self.levels.domain_quanta(domain))
 
 
@@ -164,7 +164,7 @@ class DrawnTogether(Iterator[Sequence[int]]):
 
     @abstractmethod
     def column_totals(self, fields: int) -> tuple[int, tuple[int, ...]] | None:
-        """Return how many reports there are and what every coordinate adds up to; they are read by then.
+        """Return the number of reports and the sum of every coordinate; they are read by then.
 
         None where some were read before, or where they have another number of coordinates.
         """
@@ -196,7 +196,7 @@ class Protocol(Interface):
     kind: ClassVar[str]
 
     def facts(self) -> Facts:
-        """Return what ``from_facts`` needs to make the same protocol again."""
+        """Return the facts from which ``from_facts`` makes the same protocol again."""
 
     @classmethod
     def from_facts(cls, facts: Facts) -> Protocol:
@@ -206,13 +206,13 @@ class Protocol(Interface):
         """Return the form of every report; it knows no record."""
 
     def law(self, terms: Terms, own: Own | None) -> tuple[Law, ...]:
-        """Return what a client's report is drawn from, one law a field; ``None`` is the dummy record."""
+        """Return the laws of a client's report, one law a field; ``None`` is the dummy record."""
 
     def tally(self, terms: Terms, rows: Iterable[Sequence[int]]) -> Tally:
         """Gather reports."""
 
     def estimate(self, terms: Terms, tally: Tally) -> Any:
-        """Return what the reports say."""
+        """Return the estimate from the reports."""
 
 
 class LdpProtocol(Interface):
@@ -225,7 +225,7 @@ class LdpProtocol(Interface):
     kind: ClassVar[str]
 
     def facts(self) -> Facts:
-        """Return what ``from_facts`` needs to make the same protocol again."""
+        """Return the facts from which ``from_facts`` makes the same protocol again."""
 
     @classmethod
     def from_facts(cls, facts: Facts) -> LdpProtocol:
@@ -235,13 +235,13 @@ class LdpProtocol(Interface):
         """Return the form of every report; it knows no record."""
 
     def law(self, budget: Fraction, record: Record | None) -> tuple[Law, ...]:
-        """Return what a client's report is drawn from, one law a field; ``None`` is the dummy record."""
+        """Return the laws of a client's report, one law a field; ``None`` is the dummy record."""
 
     def tally(self, budget: Fraction, rows: Iterable[Sequence[int]]) -> Tally:
         """Gather reports."""
 
     def estimate(self, budget: Fraction, tally: Tally) -> Any:
-        """Return what the reports say of the records that took part.
+        """Return the estimate for the records that took part.
 
         A value without bias and the deviation of its noise, or one such pair for each of a study's labels.
         """

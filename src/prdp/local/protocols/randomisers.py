@@ -67,7 +67,7 @@ class Bit:
 
     @classmethod
     def of(cls, loss: Fraction, *, part: Fraction | int = 0, lift: Fraction | None = None) -> Bit:
-        """Return the bit of a part, the dummy's if none is told; a lift above ``loss`` is lowered to it.
+        """Return the bit of a part, the dummy's if there is none; a lift above ``loss`` is lowered to it.
 
         >>> Bit.of(Fraction(1), part=1, lift=Fraction(3)).lift, Bit.of(Fraction(1)).part
         (Fraction(1, 1), Fraction(0, 1))
@@ -135,7 +135,7 @@ class Symbol:
             raise ValueError("a symbol is one of size >= 1, and its loss is above 0")
 
     def kept(self, bits: int) -> tuple[int, int]:
-        """Return bounds of the probability that the own symbol is told: 1/(1 + (size - 1)·e^-loss)."""
+        """Return bounds of the probability that the own symbol is reported: 1/(1 + (size - 1)·e^-loss)."""
         whole = 1 << bits
         low, high = exp_bounds(self.loss, bits)
         others = self.size - 1
@@ -170,7 +170,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """A random hash function and the hash of the own category under it, told as a ``Symbol``.
+    """A random hash function and the hash of the own category under it, reported as a ``Symbol``.
 
     The outcome is one integer: multiplier, offset and bucket. The function is drawn whatever the record.
 

@@ -42,7 +42,7 @@ def graded(audible: Sequence[bool], beta: float) -> tuple[float, ...]:
 def reaching_up(
     heavy: Sequence[bool], ratios: Sequence[float], audible: Sequence[bool], louder: float
 ) -> tuple[bool, ...]:
-    """Return which octaves count as heavy: also those right above the last one, as long as they are loud.
+    """Return the octaves that count as heavy: also those right above the last one, as long as they are loud.
 
     Where one octave is full, the next one is seldom empty: a total of ``louder`` deviations is enough there.
 
@@ -60,7 +60,7 @@ def reaching_up(
 _LARGEST = 10**40
 
 _LOUD_SUM, _LOUD_MASS = 1.4, 2.0
-"""How many deviations an octave above a heavy one has to come to; frozen on made-up sets."""
+"""Minimum number of deviations of an octave above a heavy one; fixed on synthetic sets."""
 
 
 def measure_facts(measure: Measure) -> dict[str, object]:
@@ -77,7 +77,7 @@ def read_measure(read: FactReader) -> Measure:
 
 
 def measured(column: str, low: Exact, high: Exact, round_to: Exact = 1) -> Measure:
-    """Return a column to add up, from public bounds in values and the grain that values are rounded to.
+    """Return a column to add up, from public bounds in values and the step that values are rounded to.
 
     >>> measured("income", 0, "1e6", round_to="1/100").high
     100000000
@@ -124,7 +124,7 @@ class Octaves:
 
     @property
     def heard(self) -> bool:
-        """Whether any octave is heavy: else there is nothing but noise."""
+        """True if any octave is heavy: else there is nothing but noise."""
         return any(self.heavy)
 
     @property
@@ -172,7 +172,7 @@ class RatioGrid:
 
 
 def audible(most: Sequence[float] | None, clients: int, deviations: Sequence[float]) -> tuple[bool, ...]:
-    """Return which octaves all clients together could fill beyond their noise; all where nothing is known."""
+    """Return the octaves that all clients together could fill beyond their noise; all if unknown."""
     if most is None:
         return (True,) * len(deviations)
     return tuple(clients * each > noise for each, noise in zip(most, deviations, strict=True))
@@ -364,7 +364,7 @@ class ProportionalSum:
         return self.slope / terms.share
 
     def limit(self, terms: Terms, quanta: int) -> int:
-        """Return where a budget's values are cut, in steps."""
+        """Return the cut of values of a budget, in steps."""
         return math.floor(self.slope * quanta * terms.levels.quantum)
 
     def fields(self, terms: Terms) -> tuple[Field, ...]:

@@ -96,7 +96,7 @@ class Crowd:
         return self._octaves[measure]
 
     def places(self, by: Categories | Bins) -> Integers:
-        """Return which public value every client has, -1 where it has none of them."""
+        """Return the public value of every client, -1 where it has none of them."""
         distinct, which = _distinct_values(self.column(by.column))
         found = [by.place({by.column: value}) for value in distinct]
         return np.array([-1 if place is None else place for place in found], np.int64)[which]
@@ -113,14 +113,14 @@ class Crowd:
         return self._sizes(self.domains)
 
     def domain_sizes_with(self, column: str) -> tuple[int, ...]:
-        """Return how many clients with a number in a column each of the paper's domains has."""
+        """Return the number of clients with a number in a column in each of the paper's domains."""
         return self._sizes(np.where(self.has_number(column), self.domains, 0))
 
     def _sizes(self, domains: Integers) -> tuple[int, ...]:
         return tuple(map(int, np.bincount(domains, minlength=self.grid.domains + 1)[1:]))
 
     def has_number(self, column: str) -> NDArray[np.bool_]:
-        """Return which clients have a number in a column."""
+        """Return the clients that have a number in a column."""
         if column not in self._numbers:
             distinct, which = _distinct_values(self.column(column))
             self._numbers[column] = np.array([number_of(value) is not None for value in distinct])[which]
@@ -132,7 +132,7 @@ class Crowd:
         return self.columns[name]
 
     def from_domain(self, domain: int) -> NDArray[np.bool_]:
-        """Return which clients have the budget of a domain or more."""
+        """Return the clients that have the budget of a domain or more."""
         least = self.grid.domain_quanta(domain)
         enough = np.array([*(self.quanta(level) >= least for level in range(self.grid.top + 1)), False])
         return np.asarray(enough[self.levels])

@@ -38,7 +38,7 @@ Draw = Callable[[NDArray[np.int64], Entropy], Outcomes]
 
 
 def drawing(laws: Sequence[Law]) -> Draw:
-    """Return how outcomes are drawn, where every client has one of these laws.
+    """Return the sampler of outcomes, where every client has one of these laws.
 
     >>> from fractions import Fraction
     >>> from prdp.testing.seeded import Seeded
@@ -51,7 +51,7 @@ def drawing(laws: Sequence[Law]) -> Draw:
 
 
 def _by_groups(laws: Sequence[Any], key: Callable[[Any], Hashable], made: Callable[[Any], Draw]) -> Draw:
-    """Return how outcomes are drawn, where that is known for laws that have the same key."""
+    """Return the sampler of outcomes for laws that have the same key, where there is one."""
     groups: dict[Hashable, list[int]] = {}
     for place, law in enumerate(laws):
         groups.setdefault(key(law), []).append(place)
@@ -124,7 +124,7 @@ def _bits(laws: Sequence[Bit]) -> Draw:
 def _bit_coin(law: Bit) -> _Coin:
     """Return the coin whose heads are a 1.
 
-    Of a thousand parts told with one loss, q is computed once: p = part + (1 - 2·part)·q in integers.
+    Of a thousand parts reported with one loss, q is computed once: p = part + (1 - 2·part)·q in integers.
     """
     if law.lift == law.loss:
         whole, part = law.part.denominator, law.part.numerator
@@ -169,7 +169,7 @@ def _symbols_of_one_size(laws: Sequence[Symbol]) -> Draw:
 
 
 def _symbol_law(size: int, loss: Fraction) -> Draw:
-    """Return how symbols are told: from each client's own one, -1 for none."""
+    """Return the sampler of reported symbols: from each client's own one, -1 for none."""
     if size == 1:
         return lambda own, _: np.zeros(own.size, np.int64)
     coin = _Coin.of(complement(Symbol(0, size, loss).kept))
@@ -232,7 +232,7 @@ class CoordinateLaws:
 
     @cached_property
     def draw(self) -> Draw:
-        """How outcomes are drawn, from which law each client has."""
+        """Sampler of outcomes, from the law of each client."""
         return drawing(self.laws)
 
 
@@ -338,7 +338,7 @@ class _Asked:
         return codes
 
     def _coded(self, laws: Sequence[Law]) -> list[int]:
-        """Return which of the laws seen so far each coordinate has; most are the dummy's, and the first."""
+        """Return the index of each coordinate's law among those seen; most are the dummy's, and the first."""
         return [
             0 if law == dummy else seen.setdefault(law, len(seen))
             for law, dummy, seen in zip(laws, self._dummy, self._seen, strict=True)
@@ -409,7 +409,7 @@ class Reports(DrawnTogether):
 
 
 def _clamped(outcomes: Outcomes, shape: Field) -> Outcomes:
-    """Return what fits the field, as ``Field.clamped`` does one by one."""
+    """Clamp values to the field, as ``Field.clamped`` does one by one."""
     if outcomes.dtype != object and shape.low >= -(2**63) and shape.last < 2**63:
         return np.clip(outcomes, shape.low, shape.last)
     return np.array([shape.clamped(int(outcome)) for outcome in outcomes], object)

@@ -224,7 +224,7 @@ def _(
 
 
 def _symbols(sizes: Sequence[int], budget: Fraction, entropy: Entropy) -> tuple[int, ...]:
-    """Draw how often each symbol is told, where each is the own one of so many clients."""
+    """Draw the number of reports of each symbol, where each is the own one of so many clients."""
     counts = np.zeros(len(sizes), np.int64)
     for own, clients in enumerate(sizes):
         kept = _kept(Symbol(own, len(sizes), budget), clients, entropy)
