@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from prdp.cli import app
 from tests.docs.test_guide import PAGES as WHOLE_PAGES
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +31,20 @@ def test_the_readme_s_example_runs_as_printed() -> None:
     assert re.match(rf"count: [\d,]+, {ENDS} \(95 %; share 1/10, clip\)", count)
     assert re.match(r"sum of balance where age >= 40: ", total)
     assert left == "4/5 of every budget is left"
+
+
+def test_the_readme_s_shell_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ("clerk", "chef", "nurse") * 2_000
+    lines = (f"{100 + place % 900},{18 + place % 70},{job}" for place, job in enumerate(rows))
+    Path("accounts.csv").write_text("\n".join(["balance,age,job", *lines, ""]), encoding="utf-8")
+    blocks = "".join(re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL))
+    commands = re.findall(r"^\$ prdp ((?:.*\\\n)*.*)$", blocks, flags=re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        ran = CliRunner().invoke(app, shlex.split(command.replace("\\\n", " ")))
+        assert ran.exit_code == 0, ran.output
+    assert re.search(r"^chef +[\d,]+ +[\d,]+ +", ran.stdout, flags=re.MULTILINE)
 
 
 def test_the_readme_s_commands_are_in_the_makefile() -> None:

@@ -245,7 +245,7 @@ _PARTS = {"count": 0, "sum": 0, "mean": 2, "variance": 2, "std": 2, "quantile": 
 """The queries that tell points, and how many of their parts do; 0 where the answer itself does."""
 
 
-def _option_value(
+def _recorded_points(
     asked: Sequence[Mapping[str, Any]], release: object
 ) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
     """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""
