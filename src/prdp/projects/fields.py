@@ -38,8 +38,8 @@ class ProjectKey:
     """A key of the project file.
 
     Attributes:
-        kind: What it holds.
-        help: What it means, in a sentence.
+        kind: The kind of its values.
+        help: Its meaning, in a sentence.
         needed: Whether it must be there.
     """
 

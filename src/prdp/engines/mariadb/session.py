@@ -168,7 +168,7 @@ class MariaSession:
     """A MariaDB database, and connections to it.
 
     Attributes:
-        shown: Where it is, without user and password.
+        shown: Its address, without user and password.
         engine: SQLAlchemy's, without a pool: so forked processes share no connection.
     """
 
