@@ -5,29 +5,29 @@
 >>> policy = prdp.Policy("100 / balance", at_most=1)  # the larger a balance, the better it is hidden
 >>> accounts = {"balance": numpy.array([120, 45, 900])}
 >>> table = prdp.open(accounts, policy=policy, bounds={"balance": (0, 1000)})
->>> answer = table.count(share="1/4")  # print(answer) says how sure it is
+>>> answer = table.count(share="1/4")  # print(answer) shows its interval
 >>> table.ledger.remaining
 Fraction(3, 4)
 
-For saying what each record may lose:
+Privacy policies:
     Policy
-For asking:
+Tables and queries:
     open, Table, Groups, bins, date_trunc, methods, adapters, progress
     project, Project
     count, sum, mean, variance, std, max, min, quantile, median, count_distinct
-For asking in SQL, with Table.sql or over a connection:
+SQL, with Table.sql or over a connection:
     connect, SqlAnswers
-For asking of several tables and of graphs:
+Joins and graphs:
     open_join, Join, open_links, Links, Records, open_graph, Graph, edges, paths, stars, triangles
-For reading the answers and the account:
+Releases and ledgers:
     Release, ReleaseTable, CustomRelease, ratio
     Ledger, DurableLedger, MemoryLedger, plot_policy, plot_account
-When something is wrong:
+Errors:
     errors, PrdpError, InvalidRequest, SqlError, BudgetExhausted, LedgerError, EngineFailure, RecordsLeftOut,
     KeysOutOfReach, NoLedgerFile
-When nobody is trusted with the records:
+Local differential privacy, without a trusted curator:
     prdp.local
-For experiments and tests on synthetic tables, never for publication:
+Simulation on synthetic tables, never for publication:
     share_for, simulate, preview, compare, prdp.testing
 """
 
