@@ -51,7 +51,7 @@ _BEGIN = (
 )
 _TROUBLES = {
     1044: "this user may not use that database",
-    1045: "unknown user, or the password is wrong",
+    1045: "unknown user, or incorrect password",
     1049: "it has no such database",
     1130: "it accepts no connection from here",
     2003: "nothing listens there, or no such host is known",
