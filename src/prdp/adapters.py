@@ -30,7 +30,7 @@ def opendp(make: Callable[[float], Any], *, column: str | None = None) -> Mechan
     Args:
         make: From epsilon to the measurement, for example
             ``lambda eps: space >> then_clamp((0, 100)) >> then_sum() >> then_laplace(100 / eps)``.
-        column: Which column it reads; by default the only one.
+        column: The column that it reads; by default the only one.
     """
     if not callable(make):
         raise InvalidRequest(f"adapters.opendp takes a function from epsilon to a measurement, not {make!r}.")

@@ -156,9 +156,9 @@ class ExpressionError(InvalidRequest):
 
     Attributes:
         text: The expression as it was given.
-        span: Where in ``text`` the trouble lies: start and end, the end not included.
-        reason: What is wrong there.
-        advice: What to do instead.
+        span: The place of the error in ``text``: start and end, the end not included.
+        reason: The error there.
+        advice: Advice on what to write instead.
     """
 
     text: str

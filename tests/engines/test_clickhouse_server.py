@@ -170,7 +170,7 @@ def test_tables_of_a_server_are_joined_by_its_address_or_a_client(server: Server
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"password": "wrong"}, "unknown user, or the password is wrong"),
+        ({"password": "wrong"}, "unknown user, or incorrect password"),
         ({"place": "nowhere.invalid"}, "no such host is known"),
         ({"database": "elsewhere"}, "cannot be opened|has no table"),
     ],

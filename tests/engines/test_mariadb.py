@@ -221,7 +221,7 @@ def test_what_mariadb_has_no_word_for_is_refused_before_it_is_charged(checked: s
 @pytest.mark.parametrize(
     ("change", "meant"),
     [
-        ((PASSWORD, "wrong"), "the password is wrong"),
+        ((PASSWORD, "wrong"), "incorrect password"),
         (("/bank", "/none"), "no such database|may not use"),
         (("@127.0.0.1:", "@127.0.0.1:1"), "no address|nothing listens"),
         (("/bank", "/bank?init_command=DROP"), "no address of MariaDB"),

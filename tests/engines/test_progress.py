@@ -164,6 +164,6 @@ def test_a_watch_within_a_watch_tells_nobody_twice(monkeypatch: pytest.MonkeyPat
         time.sleep(0.1)
         with reported.watched(lambda: 50.0):
             time.sleep(0.3)
-            threads = [one for one in threading.enumerate() if one.name.endswith("(_tell)")]
+            threads = [one for one in threading.enumerate() if one.name.endswith("(_report)")]
     assert len(threads) == 1
     assert {passing.percent for passing in heard} == {None, 50}

@@ -180,7 +180,7 @@ def test_a_data_set_is_over_whole_files_and_declares_its_types(parts: list[Path]
     )
     (tmp_path / "t.csv").write_text("v\n1\n")
     for given, words in (
-        (files.filter(pyarrow.compute.field("v") < 3), r"filter with .where\(\)"),
+        (files.filter(pyarrow.compute.field("v") < 3), r"filter with .filter\(\)"),
         (some, "some row groups"),
         (pyarrow.dataset.dataset([files, pyarrow.dataset.dataset(parts[0])]), "are one file"),
         (pyarrow.dataset.dataset(TABLE), "give the Arrow table itself"),

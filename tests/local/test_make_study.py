@@ -74,7 +74,7 @@ def test_the_range_of_a_policy_follows_from_the_bounds_as_in_the_central_model()
         ({"by": prdp.bins("age", [0, 18]), "keys": [1]}, "their own keys"),
         ({"by": 5}, "neither a column nor"),
         ({"method": "clip"}, "bits, laplace, printed, proportional"),
-        ({"policy": 1}, "is no policy"),
+        ({"policy": [1]}, "is no policy"),
         ({"policy": "20 / visits", "bounds": None}, "has no largest budget"),
         ({"share": 1 / 3}, "share='1/3'"),
     ],

@@ -26,7 +26,7 @@ class Pairs:
 
     Attributes:
         levels: The grid of budgets.
-        nodes: How many public nodes there are.
+        nodes: The number of public nodes.
         ends: The two nodes of each edge, one row an end.
         level: Each edge's budget level.
     """

@@ -226,7 +226,7 @@ class SummaryGroups(Sequence[Summary]):
         kinds: The kinds of cells, one a row, without counts and totals.
         segments: Which cells are whose.
         kind: Each cell's kind.
-        counts: How many records it has.
+        counts: The number of records that it has.
         totals: Their total, on a lattice that is 2^bits times coarser than that of the ends.
         squares: The total of their squares; None where nobody asked for it.
         bits: How much coarser.
@@ -277,7 +277,7 @@ class SummaryGroups(Sequence[Summary]):
             rows: What the rows hold.
             budgets: Budgets in quanta, and the number of each row's among them.
             keys: Cells of no records, and the number of the one that has each row's ends and sign.
-            groups: How many groups there are.
+            groups: The number of groups.
         """
         size = np.dtype(np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64)
         number: Column = budgets[1].astype(size)
@@ -450,7 +450,7 @@ class SummaryGroups(Sequence[Summary]):
         Args:
             chosen: The groups.
             places: The place of each kind.
-            number: How many places there are.
+            number: The number of places.
             weights: The weight of each kind.
 
         Returns:

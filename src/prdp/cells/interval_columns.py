@@ -100,7 +100,7 @@ def bound_each(node: Node, boxes: Boxes, number: int) -> Intervals:
     Args:
         node: What is bounded.
         boxes: The ranges of columns.
-        number: How many boxes there are.
+        number: The number of boxes.
     """
     with np.errstate(all="ignore"):  # infinities and unknowns have rules
         found = _values(node, boxes, number)

@@ -19,10 +19,10 @@ class Measure:
 
     Attributes:
         column: Its name; of what is computed, the canonical text.
-        round_to: What one step of the lattice is worth.
+        round_to: The value of one step of the lattice.
         low: The least value, in rounding steps; smaller ones are moved to it.
         high: The greatest value, in rounding steps; larger ones are moved to it.
-        per_octave: How many magnitude cells there are in a doubling.
+        per_octave: The number of magnitude cells in a doubling.
         squares: Whether squares are added up too.
         expression: What is computed; None for a column of the table.
     """

@@ -171,7 +171,7 @@ class CellColumns:
             code: Its magnitude, as ``magnitude_key`` reads it; ``NO_VALUE`` for records without a value.
             sums: Its count, its total and, where they were added up, its squares.
             largest: The greatest absolute value that the public bounds allow.
-            per_octave: How finely magnitudes are cut.
+            per_octave: The number of magnitude cells in an octave.
         """
         codes, which = np.unique(code, return_inverse=True)
         known = (None if each == NO_VALUE else each for each in codes.tolist())
@@ -218,7 +218,7 @@ class CellColumns:
 
         Args:
             group: Each row's group, from 0 on.
-            groups: How many groups there are.
+            groups: The number of groups.
         """
         cells, order = self._added_up((group,))
         ends = np.searchsorted(order[0], np.arange(groups + 1)).tolist()
@@ -466,7 +466,7 @@ class KeySummary:
     Attributes:
         levels: The grid of budgets.
         edge: The place of the last edge that is not above the sums; -1 below the first. Ascending.
-        count: How many keys there are.
+        count: The number of keys.
         total: The exact total of their sums, in quanta.
     """
 

@@ -33,7 +33,7 @@ class Look:
     """A second look at units that is wanted: how far each may count, and what of its rows counts.
 
     Attributes:
-        caps: How far units may count.
+        caps: The caps of units.
         count_rows: Whether rows are added up instead of values.
         place: Of reads that are made together, which one it is about.
     """
@@ -55,7 +55,7 @@ class UnitGroups:
         summary: The cells of the units by their absolute contributions to all groups, added up.
         clipped: From caps to each group's total, every unit's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
-        groups: How many groups there are; 0 where nobody says.
+        groups: The number of groups; 0 if unknown.
         wanted: Receives the caps that ``clipped`` will be called with, so that several passes become one.
     """
 

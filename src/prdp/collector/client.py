@@ -44,8 +44,8 @@ def send(url: str, report: Report, ticket: str, *, tries: int = 8, pause: float 
         url: The collector, such as ``https://study.example``.
         report: What ``Client.report`` returned.
         ticket: The ticket that the operator gave out.
-        tries: How often to try.
-        pause: How many seconds to wait before the second try; each further wait is twice as long.
+        tries: The number of attempts.
+        pause: The seconds to wait before the second attempt; each further wait is twice as long.
 
     Returns:
         Whether the report was new; False if the collector had it already.

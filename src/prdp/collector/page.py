@@ -179,7 +179,7 @@ def page_of(plan: StudyPlan, status: Mapping[str, Any], result: str | None) -> s
     """Return the page as HTML.
 
     Args:
-        plan: What is asked.
+        plan: The study's plan.
         status: What ``status_of`` says.
         result: The result, as JSON, once there is one.
     """

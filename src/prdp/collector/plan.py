@@ -81,7 +81,7 @@ class StudyPlan:
     True
 
     Attributes:
-        name: What people call the study.
+        name: The study's display name.
         ask: The question.
         policy: The budget of a record, with both ends of its range.
         share: The part of every record's budget for all rounds together.
@@ -92,7 +92,7 @@ class StudyPlan:
         categories: The public values of a column that is counted by them.
         edges: The edges of bins, for a histogram or for quantiles.
         beta: The chance of taking noise for clients.
-        closing: When rounds close.
+        closing: The closing rule of rounds.
     """
 
     name: str

@@ -168,8 +168,8 @@ def begin(address: str | Path, plan: StudyPlan, *, tickets: int = 0, now: int) -
 
     Args:
         address: A file's path, or postgresql://...
-        plan: What is asked.
-        tickets: How many tickets to give out.
+        plan: The study's plan.
+        tickets: The number of tickets to give out.
         now: The time, in seconds since 1970.
     """
     _check_number(tickets)

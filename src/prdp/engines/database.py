@@ -54,7 +54,7 @@ class PlainTable:
 
     Attributes:
         schema: Its columns.
-        source: What is made of its rows before prdp sees them.
+        source: The transformation of its rows before prdp reads them.
         facts: What else may not change between opening and reading, such as files.
     """
 

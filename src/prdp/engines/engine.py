@@ -31,8 +31,8 @@ class UnitEngine(Protocol):
         for its contribution times cap / sum, rounded toward zero.
 
         Args:
-            reading: Which units and what they contribute; it has groups.
-            caps: How far units may count.
+            reading: The units and their contributions; it has groups.
+            caps: The caps of units.
             count_rows: Whether rows are added up instead of values.
 
         Raises:

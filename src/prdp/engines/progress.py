@@ -24,7 +24,7 @@ class Passing:
 
     Attributes:
         seconds: For how long it has been running.
-        percent: How much of it is done, in steps of 5; None where the engine does not know.
+        percent: The percentage that is done, in steps of 5; None where the engine does not know.
     """
 
     seconds: int
@@ -96,7 +96,7 @@ def watched(percent: Callable[[], float] = lambda: UNKNOWN) -> Iterator[None]:
     Within a pass that is watched already, only how its progress is asked for changes.
 
     Args:
-        percent: How many percent are done; outside of 0 to 100 where that is not known.
+        percent: The percentage that is done; outside of 0 to 100 where that is not known.
     """
     listener, watch = _LISTENER.get(), _WATCH.get()
     if listener is None:

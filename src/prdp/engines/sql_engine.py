@@ -184,7 +184,7 @@ class SqlEngine(InOneProcess):
 
     Attributes:
         name: The engine's name.
-        database: Where the tables are.
+        database: The database of the tables.
         schemas: The columns of each table, by its name.
         source: What is made of the rows of the only table before prdp sees them; else nothing.
     """

@@ -51,7 +51,7 @@ class Packed:
         level: Each record's budget level.
         results: The results.
         most: The most results that a record can be part of; public.
-        steps: How many lattice steps a result is.
+        steps: The number of lattice steps of a result.
         during: What is entered while a program is solved, which may take long; by default nothing.
     """
 
@@ -162,8 +162,8 @@ class CutStars:
 
     Attributes:
         pairs: The graph.
-        size: How many edges a star has.
-        steps: How many lattice steps a star is.
+        size: The number of edges that a star has.
+        steps: The number of lattice steps of a star.
     """
 
     pairs: Pairs
@@ -245,7 +245,7 @@ class _Touched:
     """The nodes that have edges, numbered among themselves: there may be far more that have none.
 
     Attributes:
-        degrees: How many edges each has.
+        degrees: The number of edges that each has.
         incidences: As those of ``Pairs``.
     """
 

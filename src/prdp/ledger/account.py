@@ -50,7 +50,7 @@ class Notes:
     Attributes:
         region: The charged region, as JSON; None for everybody. A ledger without immutable
             columns counts it as charged to everybody, which is never too little.
-        snapshot: Which snapshot of the data was asked; the question's own text says so as well.
+        snapshot: The snapshot of the data; the question's own text says so as well.
         warm_start: Where an earlier release's exact place is used, that place and where it is from.
         quota: Out of whose quota it is paid, by name; None for nobody's.
     """
@@ -73,7 +73,7 @@ class Charge:
 
     Attributes:
         number: Its place in the ledger, from 0.
-        purpose: What it is for.
+        purpose: Its question.
         token: A random word of its own: a ledger that was replaced meanwhile does not know it.
         notes: Its notes since it was made, so that whoever resumes it draws from the same law.
     """
@@ -94,7 +94,7 @@ class Entry:
         share: The part of every record's budget that was charged.
         who: Who asked.
         at: When, in UTC, as the clock of the asking machine had it; ISO 8601.
-        release: What was answered; None while the charge is unanswered.
+        release: The recorded release; None while the charge is unanswered.
         notes: Notes on the question.
     """
 
@@ -153,7 +153,7 @@ class Ledger(Protocol):
 
         Args:
             purpose: The question.
-            share: What it costs.
+            share: Its share.
             redraw: Whether to pass over a standing release and pay again.
             notes: What is kept beside a new charge; nothing is found by it.
 
@@ -247,7 +247,7 @@ class Spent:
     Attributes:
         number: Its place in the ledger.
         purpose: Its question.
-        share: What it cost.
+        share: Its share.
         region: The charged region.
         quota: Out of whose quota it was paid; None for nobody's.
     """

@@ -106,7 +106,7 @@ class Steps:
         eighths: The same for eighths of octaves.
         places: Where the cells with given ends and sign belong.
         limits: The public bounds.
-        per_octave: How many steps an octave has.
+        per_octave: The number of steps that an octave has.
         lowest: Whether outward is downward.
     """
 

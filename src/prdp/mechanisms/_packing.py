@@ -43,9 +43,9 @@ class Packing:
 
     Attributes:
         uses: One row a kind: the places of its records, -1 where there are fewer than columns.
-        counts: How many results of each kind there are.
+        counts: The number of results of each kind.
         allowances: For each record, how many steps it may be used for.
-        steps: How many steps a result is.
+        steps: The number of steps of a result.
     """
 
     uses: Integers = field(repr=False)

@@ -185,10 +185,10 @@ class Fence:
         [18, 7, 7, 10]
 
         Args:
-            masses: What each point clips, in quanta.
+            masses: The mass that each point clips, in quanta.
             whole: The mass of all records: what a point below all of them would clip.
-            heights: How high each point is, in quarters of an octave.
-            worth: What a quantum of budget is worth: the share times the quantum.
+            heights: The height of each point, in quarters of an octave.
+            worth: The value of a quantum of budget: the share times the quantum.
         """
         lower = [whole, *masses]
         asked = self._asked(worth)
@@ -362,7 +362,7 @@ class PointFinder:
         """Return the distribution of (which tuning, (place on the candidates, the answer there)).
 
         Args:
-            candidates: What each point would clip.
+            candidates: The mass that each point would clip.
             share: The part of every record's budget for all of it.
             answer: From a tuning and the place that was chosen to the law of the answer, which is to use
                 the part ``tuning.answer`` of the share.
@@ -426,10 +426,10 @@ class PointFinder:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
         Args:
-            masses: What each point would clip, in quanta.
+            masses: The mass that each point would clip, in quanta.
             weight: By how much a point's log-weight falls with each quantum.
             tuning: How far apart the points are, and by how much it falls with each octave.
-            heights: How high each point is, in quarters of an octave.
+            heights: The height of each point, in quarters of an octave.
             usual: How many points are for records within the public bounds; None for all.
         """
         climbs = tuning.climbs(heights, usual)

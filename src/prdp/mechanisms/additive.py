@@ -36,7 +36,7 @@ def concave_below(least: Least, worth: Fraction) -> ConcaveNoise:
 
     Args:
         least: The least budgets by what records contribute, in quanta.
-        worth: What a quantum is worth: the share times the quantum.
+        worth: The value of a quantum: the share times the quantum.
     """
     steps = _steps([(end, quanta * worth) for end, quanta in least])
     stairs = [(start, end, float(top)) for start, end, top in steps]
@@ -214,8 +214,8 @@ class Additive:
     Attributes:
         least: The least budgets by what records contribute; public. Only accuracy depends on it.
         rows: Of how many rows a unit may be; 1 where a row is a record.
-        why: Why it was chosen, in words; empty where the caller chose it.
-        finest_bits: How many bits finer than the values the lattice of answers is at most.
+        why: The reason for its choice, in words; empty where the caller chose it.
+        finest_bits: The maximum number of bits by which the lattice of answers is finer than values.
     """
 
     least: Least
@@ -238,7 +238,7 @@ class Additive:
 
         Args:
             largest: The most that a record can contribute, in steps of the lattice.
-            worth: What a quantum of budget is worth: the share times the quantum.
+            worth: The value of a quantum of budget: the share times the quantum.
         """
         last = self.least[-1][0] * self.rows
         finer, rest = divmod(largest, last)

@@ -49,7 +49,7 @@ class Choice:
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
         lowest: Whether the smallest value is asked for.
-        per_octave: How finely the summary's magnitudes are cut.
+        per_octave: The number of magnitude cells in an octave.
         typical: For each octave, outward, a budget in the middle of those that the policy allows there;
             public. Empty where they are the same in all of them.
         fall: By how much the log-weight falls outward with each octave beyond zero, at least.

@@ -84,7 +84,7 @@ class SideFinder:
         masses, and one of the two choices: its own sign's. In full: proofs/clip.md.
 
     Attributes:
-        finder: How a point is found.
+        finder: The finder of a point.
     """
 
     finder: PointFinder
@@ -157,7 +157,7 @@ class ClipGroups:
         clip: The mechanism.
         groups: The groups.
         share: The part of every record's budget.
-        step: What a step of the lattice is worth.
+        step: The value of a lattice step.
         public: The summary of no records: what all groups' laws have in common is worked out from it.
     """
 
@@ -435,8 +435,8 @@ class Clip:
         In full: proofs/clip.md.
 
     Attributes:
-        finder: How b is found.
-        finest_bits: How many bits finer than the values the lattice of answers is at most.
+        finder: The finder of b.
+        finest_bits: The maximum number of bits by which the lattice of answers is finer than values.
         signed: Whether values of both signs are added up, each of which may then find a point of its own.
         leads: Whether other totals of the same records follow its point.
     """

@@ -125,7 +125,7 @@ class TierAnswers:
         finder: How tiers find their points.
         parts: The tiers, of no records.
         share: The part of every record's budget.
-        step: What a step of the lattice is worth.
+        step: The value of a lattice step.
         heights: How high each tier's points are above the first tier's first, in quarters of an octave.
     """
 

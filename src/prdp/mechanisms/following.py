@@ -57,7 +57,7 @@ class PairedPoints:
 
     Attributes:
         kinds: The kinds.
-        quantum: What a quantum of budget is worth.
+        quantum: The value of a quantum of budget.
     """
 
     kinds: tuple[RecordKind, ...]

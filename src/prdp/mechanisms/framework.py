@@ -95,7 +95,7 @@ class InverseSensitivityMax:
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
         lowest: Whether the smallest value is asked for.
-        per_octave: How finely the summary's magnitudes are cut.
+        per_octave: The number of magnitude cells in an octave.
     """
 
     low: int
@@ -135,7 +135,7 @@ class InverseSensitivityQuantile:
         quantile: The part.
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
-        per_octave: How finely the summary's magnitudes are cut.
+        per_octave: The number of magnitude cells in an octave.
     """
 
     quantile: Fraction

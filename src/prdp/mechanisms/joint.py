@@ -34,8 +34,8 @@ class Joint:
         In full: proofs/joint.md.
 
     Attributes:
-        finder: How b is found.
-        finest_bits: How many bits finer than the values the lattice of answers is at most.
+        finder: The finder of b.
+        finest_bits: The maximum number of bits by which the lattice of answers is finer than values.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)

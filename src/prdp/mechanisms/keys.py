@@ -47,7 +47,7 @@ class KeyFinder:
 
     Attributes:
         domain: The possible keys, with weights; public.
-        most: How many keys are shown at most: the largest.
+        most: The maximum number of keys shown: the largest.
     """
 
     domain: KeyDomain = field(repr=False)

@@ -75,8 +75,8 @@ class Rank:
         quantiles: Which parts of the weight are to lie below the answers; between 0 and 1.
         low: The least value that the public bounds allow, in steps.
         high: The greatest one.
-        per_octave: How finely the summary's magnitudes are cut.
-        finder: How the weights' clipping point is found; None where all records have the same budget, and
+        per_octave: The number of magnitude cells in an octave.
+        finder: The finder of the weights' clipping point; None where all records have the same budget, and
             weigh 1.
         answer: Where nothing is searched, the part of the share that chooses ranges.
         sides: The part that measures the weights around the answers.
@@ -183,7 +183,7 @@ class Rank:
         Args:
             quantile: The part of the weight that is to lie below; its denominator says the parts of a step.
             weights: The weight in each range that holds records, on the lattice.
-            count: How many ranges there are.
+            count: The number of ranges.
         """
         parts = quantile.denominator
         target = quantile.numerator * sum(weights.values())

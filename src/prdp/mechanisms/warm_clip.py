@@ -56,7 +56,7 @@ class WarmClip:
     Attributes:
         clip: How the question is answered where no point is known.
         at: How many rounding steps a unit of budget may count for at the known point.
-        words: Which release it is from.
+        words: The release that it is from.
         choice: The part of the share for choosing a point.
         beyond: The part for what lies beyond it.
         up: By how much a point's log-weight falls with each octave above the known one.
@@ -87,7 +87,7 @@ class WarmClip:
             clip: How the question is answered where no point is known.
             share: The part of every record's budget.
             at: The known point.
-            words: Which release it is from.
+            words: The release that it is from.
             close: Whether that was of the same snapshot, at a share that is not much larger.
         """
         return cls(clip, at, words, CHOICE[close], _BEYOND[share > _LARGE], UP, DOWN[close])
@@ -115,7 +115,7 @@ class WarmClip:
         Args:
             summary: The cells.
             share: The part of every record's budget.
-            step: What a step of the summary is worth, in rounding steps.
+            step: The value of a step of the summary, in rounding steps.
         """
         candidates = RecordCandidates(summary)
         weight = share * self.choice * summary.levels.quantum

@@ -34,7 +34,7 @@ class WarmRank:
         rank: How quantiles are answered, with the answers that are known already.
         at: How many records a unit of budget may count for at the known point of the weights; None where
             none is known, or where all records weigh the same.
-        words: Which releases all of it is from.
+        words: The releases that it is from.
         choice: The part of the share for choosing a point.
         up: By how much a point's log-weight falls with each octave above the known one.
         down: The same below it.
@@ -63,7 +63,7 @@ class WarmRank:
             rank: How the question is answered where nothing is known.
             known: An earlier answer for each quantile, in steps; None for none.
             at: The known point of the weights; None for none.
-            words: Which releases all of it is from.
+            words: The releases that it is from.
             close: Whether the point is of the same snapshot, at a share that is not much larger.
         """
         started = replace(rank, known=known)

@@ -32,8 +32,8 @@ class ExponentialChoice:
     [0, 0, 0]
 
     Attributes:
-        penalties: How bad each candidate is; whole numbers where there are thousands.
-        unit: What a penalty of 1 costs.
+        penalties: The penalty of each candidate; whole numbers where there are thousands.
+        unit: The cost of a penalty of 1.
         multiples: The number of equal candidates that each one represents; empty for one each.
     """
 

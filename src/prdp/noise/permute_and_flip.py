@@ -47,8 +47,8 @@ class PermuteAndFlip:
     error decides what it can decide for certain, all but about one in 2^40; integers decide the rest.
 
     Attributes:
-        penalties: How bad each candidate is; whole numbers where there are thousands.
-        unit: What a penalty of 1 costs.
+        penalties: The penalty of each candidate; whole numbers where there are thousands.
+        unit: The cost of a penalty of 1.
     """
 
     penalties: tuple[int | Fraction, ...] = field(repr=False)
@@ -155,7 +155,7 @@ class ManyFlips:
 
     Attributes:
         masses: The masses as limbs of 31 bits, a row for each law; the upper one has the sign.
-        weight: What a mass of 1 costs; more than 0.
+        weight: The cost of a mass of 1; more than 0.
         climbs: What each candidate costs whatever its mass is.
     """
 

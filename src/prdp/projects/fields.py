@@ -38,8 +38,8 @@ class ProjectKey:
     """A key of the project file.
 
     Attributes:
-        kind: What it holds.
-        help: What it means, in a sentence.
+        kind: The kind of its values.
+        help: Its meaning, in a sentence.
         needed: Whether it must be there.
     """
 
@@ -160,7 +160,7 @@ _SHARED = {
         NUMBERS, "The public rounding step of columns that are added up, such as 0.01 for cents."
     ),
     "keys": ProjectKey(KEYS, "The public keys of grouping columns."),
-    "max_rows": ProjectKey(WHOLE, "How many times what one row can add a unit adds at most."),
+    "max_rows": ProjectKey(WHOLE, "The maximum contribution of a unit, in multiples of one row's."),
     "ledger": ProjectKey(
         TEXT,
         "The file or PostgreSQL database (postgresql://user@host/db?ledger=NAME) that keeps the account; "
@@ -174,15 +174,17 @@ TABLE = {
         needed=True,
     ),
     "table": ProjectKey(TEXT, "The table's name in a database."),
-    "rows_are_records": ProjectKey(FLAG, "That each row of a view is one record: your word for it."),
-    "engine": ProjectKey(ENGINE, "Who reads the records; by default whoever the source calls for."),
+    "rows_are_records": ProjectKey(FLAG, "Declares that each row of a view is one record."),
+    "engine": ProjectKey(ENGINE, "The engine that reads the records; by default the source's own."),
     **_SHARED,
     "types": ProjectKey(TYPES, "SQL types of the columns of CSV files and JSON lines."),
     "privacy_unit": ProjectKey(
-        TEXT, "The column that says whose row it is: all rows of one unit are protected together."
+        TEXT, "The column that identifies the unit: all rows of one unit are protected together."
     ),
-    "fixed": ProjectKey(TEXTS, "Columns whose value never changes in a row; bound when the ledger is begun."),
-    "snapshot": ProjectKey(TEXT, "Which snapshot of a table that grows this is."),
+    "immutable": ProjectKey(
+        TEXTS, "Columns whose value never changes in a row; bound when the ledger is created."
+    ),
+    "snapshot": ProjectKey(TEXT, "The dated version of a table that grows."),
 }
 JOIN = {
     "tables": ProjectKey(
@@ -193,10 +195,10 @@ JOIN = {
     "database": ProjectKey(TEXT, "The PostgreSQL or ClickHouse database in which all of the tables are."),
     "private": ProjectKey(TEXT, "The table whose records are protected.", needed=True),
     "key": ProjectKey(TEXT, "The column that names them.", needed=True),
-    "references": ProjectKey(PAIRS, "Which column holds which table's key.", needed=True),
-    "public": ProjectKey(TEXTS, "The tables that hold nothing to protect."),
+    "references": ProjectKey(PAIRS, "The columns that hold other tables' keys.", needed=True),
+    "public": ProjectKey(TEXTS, "The tables that need no protection."),
     "public_by_declaration": ProjectKey(
-        FLAG, "That these show no private rows: your word, where it cannot be traced."
+        FLAG, "Declares that these show no private rows, where it cannot be traced."
     ),
     **_SHARED,
     "types": ProjectKey(TYPES_BY_TABLE, "SQL types of the columns of CSV files and JSON lines."),

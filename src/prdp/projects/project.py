@@ -156,7 +156,7 @@ _SAME = (
     "round_to",
     "types",
     "max_rows",
-    "fixed",
+    "immutable",
     "snapshot",
     "table",
     "rows_are_records",

@@ -62,7 +62,7 @@ class ProjectText:
     """A project file as it is written.
 
     Attributes:
-        path: Where it is; paths in it are relative to its folder.
+        path: Its path; paths in it are relative to its folder.
         text: Its text.
         content: What the text says; decimals are exact.
     """

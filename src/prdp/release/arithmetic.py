@@ -271,7 +271,7 @@ def _ends_of(answer: Answer, chance: Fraction, tail_factor: Fraction | None) -> 
     """Return between which ends an answer lies with this probability; those shown without a reach."""
     if isinstance(answer, Release):
         return answer.shown_between(chance) if tail_factor is None else answer.between(chance, tail_factor)
-    low, high = answer.interval(chance, **({} if tail_factor is None else {"reach": tail_factor}))
+    low, high = answer.interval(chance, **({} if tail_factor is None else {"tail_factor": tail_factor}))
     return _exact_end(low), _exact_end(high)
 
 

@@ -327,9 +327,9 @@ class CheckOutcome:
     """Outcome of one test of the contract.
 
     Attributes:
-        claim: What should hold.
+        claim: The tested claim.
         held: Whether it does.
-        why: What was found instead; of made-up records, so that it may be shown.
+        why: The result found instead; of made-up records, so that it may be shown.
         refused: Expressions that the engine does not support: a question with one is refused.
     """
 

@@ -31,7 +31,7 @@ class ErrorRow:
     """Errors of a column's answers, over all rows of a statement and many runs.
 
     Attributes:
-        statement: What was asked.
+        statement: The question.
         policy: Under which policy, by its name; empty for the declared one.
         share: The share of each answer.
         column: The column.
@@ -57,7 +57,7 @@ class ErrorTable:
 
     Attributes:
         rows: The rows, in the order in which they were asked for.
-        runs: How many answers were simulated for each.
+        runs: The number of simulated answers for each.
     """
 
     rows: tuple[ErrorRow, ...]
@@ -114,7 +114,7 @@ def preview(
         like: Public or made-up records like yours: a table opened with ``synthetic=True``; or, for a table of
             a project, a file, a frame or a law such as ``"normal:50000,50000,n=200000"``.
         share: The share of each answer, or several.
-        runs: How many answers to simulate for each share.
+        runs: The number of answers to simulate for each share.
         keys: The public keys of grouping columns, where ``like`` is a table; a project lists its own.
         project: Declares the table, where ``like`` is none; by default the one of this folder.
     """
@@ -157,7 +157,7 @@ def compare(
         policies: The policies by name.
         like: As in ``preview``, and so are the others.
         share: The share of each answer.
-        runs: How many answers to simulate for each policy.
+        runs: The number of answers to simulate for each policy.
         keys: As in ``preview``.
         project: As in ``preview``.
     """

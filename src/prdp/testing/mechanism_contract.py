@@ -267,7 +267,7 @@ class MechanismContract:
     names for it, ``law`` and ``answers`` in place of the first.
 
     Attributes:
-        mechanism: What is tested: something with ``law(summary, share)``, and ``answers(summary, share,
+        mechanism: The tested mechanism: something with ``law(summary, share)``, and ``answers(summary, share,
             entropy, runs)`` that reads its bytes as ``law(...).draw(entropy, runs)`` does.
         records: The universe; a table may hold a record several times.
         shares: The shares to try.

@@ -194,7 +194,7 @@ def preview(
         text: The statement.
         like: Public or made-up records like the real ones.
         share: The share of each answer.
-        runs: How many times it is asked.
+        runs: The number of runs.
         progress: Called with the number of runs that are done.
     """
     plenty = project.with_policy(name, _PLENTY).open(name, synthetic=like)
@@ -221,7 +221,7 @@ def errors_of(
         text: The statement.
         listed: What the statement needs beside its text, such as public keys.
         share: The share of each answer.
-        runs: How many times it is asked.
+        runs: The number of runs.
         progress: Called with the number of runs that are done.
     """
     truth = plenty.sql(text, share=1, **listed)

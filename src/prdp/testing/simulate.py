@@ -147,14 +147,14 @@ class ShareFound:
     """The smallest share that was found to do, and what was measured on the way.
 
     Attributes:
-        query: What is to be asked.
+        query: The query.
         share: The share; None where even the whole budget does not reach the aim.
         aim: The relative error that was aimed at.
         confidence: The part of the answers that is to stay within it.
         measured: For each share that was tried, the relative error that this part of the answers kept.
-        runs: How many answers were simulated for each share.
+        runs: The number of simulated answers for each share.
         seed: The seed of their noise.
-        left_out: Which records no answer is about, whatever the share; empty where that is nobody.
+        left_out: The records that answers exclude, whatever the share; empty if none.
     """
 
     query: Query
@@ -197,12 +197,12 @@ def share_for(
     together.
 
     Args:
-        query: What is to be asked, such as ``prdp.sum("balance")``.
+        query: The query, such as ``prdp.sum("balance")``.
         error: The relative error to stay within, such as ``"1%"``.
         like: A table opened with ``synthetic=True``, or its groups: public or made-up records like yours.
         confidence: The part of the answers that is to stay within it.
-        method: Which mechanism answers; by default, the query's own.
-        runs: How many answers to simulate for each share that is tried.
+        method: The mechanism; by default, the query's own.
+        runs: The number of answers to simulate for each share that is tried.
         seed: The seed of their noise.
     """
     if not isinstance(like, Table | Join | Groups) or not isinstance(query, Query):

@@ -166,7 +166,7 @@ class StorageContract(Brevity):
     """Tests that a record counts for the same in every storage, whatever the others are.
 
     Attributes:
-        examples: How many random tables are tried.
+        examples: The number of random tables.
     """
 
     examples: int = 12

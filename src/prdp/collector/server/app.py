@@ -366,8 +366,8 @@ def application(
 
     Args:
         address: The store: a file's path, or postgresql://...
-        rates: How often an address may ask.
-        patience: How long a request may take.
+        rates: The rate limit of an address.
+        patience: The time limits of a connection.
         origins: The origins of web pages elsewhere whose scripts may send reports.
         started: Called with the desk when the store is open.
     """

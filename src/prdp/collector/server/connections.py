@@ -74,12 +74,12 @@ class Patience:
     """Time limits and request limits of a connection.
 
     Attributes:
-        head_seconds: How long a request's head may take, from connecting or from its first byte on.
-        body_seconds: How long its body may take.
-        answer_seconds: How long all of it may take, until the other end has read the answer.
-        idle_seconds: How long a connection may stay open with nothing asked.
-        connections: How many connections there may be.
-        per_address: How many of them may be from one address.
+        head_seconds: The time limit of a request's head, from connecting or from its first byte on.
+        body_seconds: The time limit of its body.
+        answer_seconds: The time limit of all of it, until the other end has read the answer.
+        idle_seconds: The time limit of an idle connection.
+        connections: The maximum number of connections.
+        per_address: The maximum number from one address.
     """
 
     head_seconds: float = 10.0

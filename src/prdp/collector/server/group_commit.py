@@ -43,7 +43,7 @@ def accept(
         digest: The campaign that all of them answer.
         submissions: Reports of the campaign's form.
         now: The time, in seconds since 1970, for a round that closes at one.
-        most: How many reports close a round; None for no such number.
+        most: The number of reports that closes a round; None for no such number.
 
     Returns:
         One outcome for each, in order, and the round as it is then.

@@ -115,9 +115,9 @@ def serve(
 
     Args:
         address: The store.
-        place: Where to listen.
-        rates: How often an address may ask.
-        patience: How long a sender may keep the collector waiting.
+        place: The address to listen on.
+        rates: The rate limit of an address.
+        patience: The time limits of a connection.
         origins: The origins of web pages elsewhere whose scripts may send reports.
         started: Called with the desk and the port when the store is open.
 

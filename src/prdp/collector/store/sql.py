@@ -24,7 +24,7 @@ class StoredRound:
         number: Which one, from 1.
         campaign: Its campaign, as JSON.
         digest: The campaign's content hash.
-        reports: How many reports have been counted.
+        reports: The number of counted reports.
         closes_at: When it closes, in seconds since 1970; None for never by itself.
         closed: Whether it takes no more reports.
         tally: What its reports add up to, as JSON, once it is closed and added up.

@@ -531,7 +531,7 @@ def table_origins(ask: Ask, shown: str, names: Iterable[Name]) -> dict[Name, Ori
 
     Args:
         ask: Runs a statement about the catalogue.
-        shown: Where the server is, without user and password.
+        shown: The server's address, without user and password.
         names: The tables, each with its database.
     """
     listed = ask("SELECT database, name, engine, as_select, create_table_query FROM system.tables")

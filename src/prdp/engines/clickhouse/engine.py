@@ -49,7 +49,7 @@ class ClickHouseDatabase(Database[FoundTable]):
 
     Attributes:
         server: Who runs statements.
-        shown: Where it is, without user and password.
+        shown: Its address, without user and password.
         settings: Its settings.
         slots: The slot of each table, by its name here.
         called: The name of each table there.

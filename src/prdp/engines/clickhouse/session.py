@@ -166,7 +166,7 @@ def connected(address: Address) -> Any:
 def _trouble(words: str) -> str:
     """Describe an error in words of our own."""
     for sign, meaning in (
-        ("AUTHENTICATION_FAILED", "unknown user, or the password is wrong"),
+        ("AUTHENTICATION_FAILED", "unknown user, or incorrect password"),
         ("UNKNOWN_DATABASE", "it has no such database, or this user may not see it"),
         ("ACCESS_DENIED", "this user may not read what prdp reads at first, system.settings among it"),
         ("READONLY", "this user may not change settings, which prdp needs to: give it readonly = 0 or 2"),

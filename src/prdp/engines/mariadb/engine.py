@@ -85,7 +85,7 @@ class MariaDatabase(Database[MariaTable]):
     """A table of a MariaDB database.
 
     Attributes:
-        session: Where it is.
+        session: The session that reads it.
         table: Its name there.
         rows_are_records: Whether its rows are records by the caller's word.
     """

@@ -51,7 +51,7 @@ _BEGIN = (
 )
 _TROUBLES = {
     1044: "this user may not use that database",
-    1045: "unknown user, or the password is wrong",
+    1045: "unknown user, or incorrect password",
     1049: "it has no such database",
     1130: "it accepts no connection from here",
     2003: "nothing listens there, or no such host is known",
@@ -168,7 +168,7 @@ class MariaSession:
     """A MariaDB database, and connections to it.
 
     Attributes:
-        shown: Where it is, without user and password.
+        shown: Its address, without user and password.
         engine: SQLAlchemy's, without a pool: so forked processes share no connection.
     """
 

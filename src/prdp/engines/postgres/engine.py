@@ -27,7 +27,7 @@ class PostgresDatabase(Database[PostgresTable]):
     """Tables of a PostgreSQL database, all read at one moment.
 
     Attributes:
-        session: Where they are.
+        session: The session that reads them.
         slots: The slot of each, by its name there.
         called: The name of each in the database.
         vouched: Those whose rows are records by the caller's word, or hold nothing to protect.

@@ -126,7 +126,7 @@ class PostgresSession:
     """A PostgreSQL database, and how long a statement may take there.
 
     Attributes:
-        address: Where it is.
+        address: Its address.
         timeout: As PostgreSQL writes it.
     """
 

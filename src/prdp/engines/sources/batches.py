@@ -52,8 +52,8 @@ def batch_query(
 
     Args:
         connection: The database.
-        name: What the rows are called there.
-        source: What gives the batches.
+        name: The name of the rows there.
+        source: The source of the batches.
         types: SQL types of columns that are cast.
         unreadable: Columns that are not read, by name, and what they hold.
         files: The files that a statement reads.

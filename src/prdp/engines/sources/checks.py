@@ -201,7 +201,7 @@ def refuse_ambiguous(names: Sequence[str]) -> None:
     for name in names:
         if name.lower() in seen:
             raise InvalidRequest(
-                f"the columns {seen[name.lower()]!r} and {name!r} differ only in upper and lower case. "
+                f"the columns {seen[name.lower()]!r} and {name!r} have the same name except for case. "
                 "Rename one: SQL cannot tell them apart."
             )
         seen[name.lower()] = name

@@ -37,7 +37,7 @@ def duckdb_file_query(
 
     Args:
         connection: A database of ours.
-        name: What the file is called there.
+        name: The name of the file there.
         given: The file and the table.
         rows_are_records: The caller's word for a view that is more than a filter.
     """

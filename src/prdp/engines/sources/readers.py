@@ -59,7 +59,7 @@ def parquet_query(
 
     Args:
         connection: A database of ours.
-        name: What batches are called there.
+        name: The name of batches there.
         files: The files.
         types: SQL types of columns that are names of folders.
     """
@@ -156,7 +156,7 @@ def source_query(
 
     Args:
         connection: A database of ours.
-        name: What a frame, a file or batches are called there.
+        name: The name of a frame, a file or batches there.
         source: The source; a table of a database's file is a ``DatabaseTable``.
         types: SQL types by column.
         rows_are_records: The caller's word for a view.

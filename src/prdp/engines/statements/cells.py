@@ -61,7 +61,7 @@ def computed(
     """Return a read without computed columns, and the table that has them as columns of its own.
 
     Args:
-        reading: What is to be found out.
+        reading: The read.
         schema: The table's columns.
         records: The query or name of the table.
         kept: The columns that are still read beside them; by default, those that the read names.
@@ -133,7 +133,7 @@ class OwnColumn:
         high: The greatest one; likewise.
         codes: The magnitude codes of the public bounds: what lies beyond is moved to them.
         quanta: For each magnitude code that takes part, its budget in quanta.
-        round_to: What one step of the column is worth: always 1.
+        round_to: The value of one step of the column: always 1.
     """
 
     column: str
@@ -339,7 +339,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
     """Write the statement for a reading: with one key where the policy allows it, else with two.
 
     Args:
-        reading: What is to be found out.
+        reading: The read.
         schema: The table's columns.
         records: The name under which the statement finds the table.
         own_column: Whether the form with one key may be used.

@@ -103,17 +103,17 @@ class Estimate:
     count: 1,000 ± 196 (95 % of the noise; 5,000 clients, share 1/2, domains, bits)
 
     Attributes:
-        question: What was asked, in words.
+        question: The question, in words.
         value: The answer; for a table of counts, their sum.
         deviation: The standard deviation of the noise in it, or a little more; infinite if nothing was heard.
-        clients: How many reports the last round had, which the answer is about.
+        clients: The number of reports of the last round, which the answer is about.
         share: The part of every record's budget that all rounds together used.
-        method: How it was found.
-        choices: What was chosen on the way, in words.
+        method: The method, in words.
+        choices: The choices made on the way, in words.
         parts: The numbers of an answer that has several.
         simulated: Whether it was made from records that somebody could see: such an answer protects nobody.
-        rounds: How many reports each round had.
-        bias: What the interval does not cover, in words.
+        rounds: The number of reports of each round.
+        bias: The errors that the interval does not cover, in words.
         unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.
         above: What the rounds say of values beyond the cut of a sum, by octaves; empty where that is nothing.
         signed: Whether values may be negative, so that what was cut may have pulled either way.

@@ -33,7 +33,7 @@ class FrameworkStudy(Study):
     """Any question that a protocol of ordinary LDP answers: the paper's general framework.
 
     Attributes:
-        question: What is asked, in words.
+        question: The question, in words.
         protocol: The protocol, or a function to it from the budget that the second round has.
         labels: What the numbers of the answer are called, if there are several.
     """
@@ -165,7 +165,7 @@ def study(
         method: For a count ``"bits"`` (the default), ``"laplace"``, ``"printed"`` (the paper's) or
             ``"proportional"``; for a sum or a mean ``"proportional"`` (the default), ``"ratio"`` or
             ``"framework"``; for groups as in ``frequencies``.
-        name: What people call it; by default the query in words.
+        name: Its display name; by default the query in words.
         beta: The chance that some empty domain is taken for a heavy one.
 
     Raises:

@@ -214,7 +214,7 @@ class Study(ABC):
     """One question, and what all its rounds together may use.
 
     Attributes:
-        name: What people call it; campaigns are named after it.
+        name: Its display name; campaigns are named after it.
         policy: The budget of a record, with both ends of its range.
         share: The part of every record's budget for all rounds together.
         beta: The chance that some empty domain is taken for a heavy one.

@@ -40,11 +40,11 @@ class Campaign:
     True
 
     Attributes:
-        name: What people call it.
+        name: Its display name.
         policy: The budget of a record, with both ends of its range.
         share: The part of every record's budget that this round uses.
-        protocol: How a record becomes a report.
-        round: Which round it is, from 1.
+        protocol: The protocol that makes a report of a record.
+        round: The number of the round, from 1.
     """
 
     name: str

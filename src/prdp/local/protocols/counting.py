@@ -89,7 +89,7 @@ class DomainCount:
 
     Attributes:
         noise: Of which kind.
-        column: Where it is given, clients without a number in it answer as the dummy: what a mean divides by.
+        column: If given, clients without a number in it answer as the dummy: what a mean divides by.
     """
 
     kind: ClassVar[str] = "count by domain"

@@ -38,7 +38,7 @@ class Field:
 
     Attributes:
         low: The least one.
-        bits: How many bits it is written in.
+        bits: Its number of bits.
         high: The greatest one; None for the greatest that the bits can say.
     """
 
@@ -109,7 +109,7 @@ class Tally:
     (2, 2)
 
     Attributes:
-        clients: How many reports there are: public.
+        clients: The number of reports: public.
         totals: What they add up to, in a form that is the protocol's own.
         campaign: The digest of the campaign that the reports answer; a collector puts it there.
         collectors: The marks of the collectors that gathered the reports.
