@@ -27,7 +27,7 @@ FAULTS = ("killed", "cut", "no room")
 COLUMNS = {
     "reads": "reads",
     "groups": "groups",
-    "owners": "owners",
+    "owners": "privacy units",
     "joins": "joins",
     "storage": "any storage",
     "equality": "DuckDB's answers",
