@@ -214,7 +214,7 @@ def hostile_sets(count: int) -> Iterator[tuple[str, list[Charged]]]:
 
 
 def hostile(count: int) -> tuple[float, str, int]:
-    """Return the most seconds that a set took, which it was, and at how many places too little was said."""
+    """Return the most seconds that a set took, which it was, and at how many places too little was stated."""
     slowest, worst, below = 0.0, "", 0
     random = Random(4)
     for words, charges in hostile_sets(count):

@@ -47,7 +47,7 @@ def post(connection: http.client.HTTPConnection, body: bytes, kind: str, ticket:
 
 
 def slow_ones(server: Server, report: Report, ticket: str, times: int) -> Counter[tuple[str, int]]:
-    """Hold connections open in every bad way at once; return what each was told."""
+    """Hold connections open in every bad way at once; return what each was reported."""
     whole = bytes(report)
     head = (
         f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: {REPORT_TYPE}\r\n"

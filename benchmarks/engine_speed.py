@@ -48,7 +48,7 @@ def questions(plain: Callable[[str], object], source: object, **options: Any) ->
     """Return plain queries and prdp's, the table being opened anew each time.
 
     Args:
-        plain: Runs a query, in which {} stands for what is selected besides and for a GROUP BY.
+        plain: Runs a query, in which {} represents what is selected besides and for a GROUP BY.
         source: What prdp opens.
         options: How it is opened.
     """

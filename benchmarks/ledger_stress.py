@@ -56,7 +56,7 @@ def begun(places: Places, name: str) -> Place:
 
 
 def sound(place: Place) -> bool:
-    """Say whether a ledger opens, which checks it, and adds up."""
+    """Return whether a ledger opens, which checks it, and adds up."""
     ledger = DurableLedger(place)
     spent = sum((entry.share for entry in ledger.entries), start=Fraction(0))
     return spent <= 1 and ledger.remaining == 1 - spent

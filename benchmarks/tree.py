@@ -117,7 +117,7 @@ def files(checkout: Checkout) -> str:
 
 
 def code_lines(module: Module) -> int:
-    """Return the lines on which a statement stands, docstrings and imports aside."""
+    """Return the lines on which a statement is, docstrings and imports aside."""
     passed: set[int] = set()
     for node in ast.walk(module.tree):
         text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -166,7 +166,7 @@ def find(name: str, folder: Path | None, scale: int = ZIPF_SCALE) -> DataSet | N
 
 
 def can_be_had(name: str, folder: Path | None) -> bool:
-    """Say whether ``find`` would find a set, without drawing or reading it."""
+    """Return whether ``find`` would find a set, without drawing or reading it."""
     source = SETS[name]
     return not isinstance(source, File) or (folder is not None and (folder / source.file).exists())
 
@@ -179,7 +179,7 @@ def why_missing(name: str, folder: Path | None) -> str:
 
 
 def comparable(name: str) -> bool:
-    """Say whether a set is as in the paper, if the paper has it.
+    """Return whether a set is as in the paper, if the paper has it.
 
     It does not print the scale of Zipf sets, and two of its real ones are not to be had.
     """

@@ -61,7 +61,7 @@ def records(real: RealSet, folder: Path) -> pyarrow.Table:
         f"SELECT CAST(round({real.column}) AS BIGINT) AS v, {real.by} AS g, {unit} AS owner "
         f"FROM '{folder / real.file}' WHERE round({real.column}) >= {CUT}"
     )
-    assert found is not None  # noqa: S101  (told to the type checker)
+    assert found is not None  # noqa: S101  (for the type checker)
     return found.to_arrow_table()
 
 

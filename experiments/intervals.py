@@ -144,7 +144,7 @@ class Group:
         return self._clipped(release.clipping.at)
 
     def stated(self, release: Release, tail_factor: int) -> float:
-        """Return the total in which records that are left aside count for what they were allowed."""
+        """Return the total in which records that are excluded count for what they were allowed."""
         if not isinstance(release.clipping, Clipping):
             return float(self.truth)
         return self._stated(release.clipping.at, release.clipping.reached(Fraction(tail_factor)))
@@ -188,7 +188,7 @@ class Measured:
 
 
 def measured(group: Group, releases: Sequence[Release], tail_factor: int | None) -> Measured:
-    """Return what the intervals of one group's releases came to; None stands for those that are shown."""
+    """Return what the intervals of one group's releases came to; None represents those that are shown."""
     truth = float(group.truth)
     before, after, widths, stated, ends = [], [], [], [], 0
     for release in releases:

@@ -53,7 +53,7 @@ def folded(path: Path, where: str) -> prdp.Table:
     """Return the table with one row per customer: budgets over all orders, totals over those kept."""
     columns = ", ".join(f"{sql.format(where)} AS {name}" for name, sql in COLUMNS.items())
     rows = duckdb.sql(FOLDED.format(columns, path))
-    assert rows is not None  # noqa: S101  (told to the type checker)
+    assert rows is not None  # noqa: S101  (for the type checker)
     return prdp.open(
         rows.to_arrow_table(),
         policy=prdp.Policy.column("eps", at_least="1/10", at_most=10),

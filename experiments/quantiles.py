@@ -4,7 +4,7 @@ Run ``python -m experiments.quantiles --data FOLDER``; ``--only maxima`` (quanti
 for one table. A quantile is *lost* where its rank is off by more than 40 % of the records. Rank errors are in
 percent of the records; *covered* is how often ``interval()`` at 95 % holds the truth, for the noise alone
 (reach 1), and *width* the median width of such an interval in ranks, in percent; open ends reach to the end.
-The parameters of quantiles were chosen on made-up sets alone, before these were looked at. So were those of
+The parameters of quantiles were chosen on synthetic sets alone, before these were looked at. So were those of
 maxima, after a first choice had doubled the rank error on Bank; the price of points beyond the bounds was set
 on Bank.
 """

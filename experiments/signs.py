@@ -1,6 +1,7 @@
 """Sums of both signs: one clipping point for all values beside one for each sign.
 
-    python -m experiments.signs --data FOLDER --runs 2000    # a minute; without a folder, made-up sets alone
+    python -m experiments.signs --data FOLDER --runs 2000    # a minute; without a folder, synthetic sets
+    alone
 
 For each set and share: the median and the mean of the absolute error with two choices over that with one,
 in how many of the runs each sign found its own point, and how far the interval reaches below and above the
@@ -35,7 +36,7 @@ _TAIL_FACTOR = Fraction(8)
 
 
 def signed_sets() -> Iterator[Case]:
-    """Yield made-up sets of both signs, of several shapes."""
+    """Yield synthetic sets of both signs, of several shapes."""
     random = np.random.default_rng(20261118)
     for name, drawn in (
         ("profits", np.concatenate([random.lognormal(7, 1, 30_000), -random.lognormal(5, 1, 10_000)])),

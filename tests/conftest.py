@@ -49,7 +49,7 @@ os.register_at_fork(before=gc.disable, after_in_parent=gc.enable, after_in_child
 
 @pytest.fixture(autouse=True)
 def _new_sources() -> None:
-    """Forget the sources that earlier tests opened: each test stands for a process of its own."""
+    """Forget the sources that earlier tests opened: each test represents a process of its own."""
     registry = sys.modules.get("prdp.tables.source_registry")
     if registry is not None:
         registry._KNOWN.clear()

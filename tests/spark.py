@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def java_or_skip() -> None:
-    """Skip where there is no Java; where it is said to be there, that is a failure."""
+    """Skip where there is no Java; where it is stated to be there, that is a failure."""
     if not os.environ.get("JAVA_HOME"):
         program("java", "Spark needs Java 17 or later, and none was found")
 

@@ -17,7 +17,7 @@ FAST = "not slow"
 
 
 def lacking(tool: str, reason: str) -> NoReturn:
-    """Skip a test for want of a program; fail where the program is said to be there."""
+    """Skip a test for want of a program; fail where the program is stated to be there."""
     if tool in os.environ.get("PRDP_TOOLS", "").split():
         pytest.fail(f"PRDP_TOOLS says that {tool} is here: {reason}")
     pytest.skip(reason)

@@ -3,7 +3,7 @@
 A race: totals in which each record counts up to a multiple of its budget are released for doubling multiples,
 each with its own noise and less what that noise is likely to add; the largest wins. Only ε̌, ε̂ and B (the
 least and greatest budget and the largest value) enter besides the records, and they are public here, so
-this is a per-record mechanism as it stands. (The authors' notebooks take them from the data, which leaks.)
+this is a per-record mechanism as it is. (The authors' notebooks take them from the data, which leaks.)
 
 Count, for i = 0, ..., t with t = ⌈log₂(ε̂/ε̌)⌉ and k = 2^i ε̌: the records with E(r) > k.
 Sum, for i = 0, ..., t with t = ⌈log₂(ε̂ B/ε̌)⌉: Σ min(v, ⌊2^i E(r)/ε̂⌋).

@@ -1,6 +1,6 @@
 """The table of errors in oracle clips for a rule that chooses the clipping point.
 
-``python -m experiments.choosing --rule NAME`` integrates a rule of ``rules.py`` over the made-up sets, in
+``python -m experiments.choosing --rule NAME`` integrates a rule of ``rules.py`` over the synthetic sets, in
 seconds; ``--data FOLDER`` measures it on the real sets instead, for what was frozen before; ``--library``
 draws from the library itself, intervals included.
 """

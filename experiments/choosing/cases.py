@@ -80,7 +80,7 @@ class Case:
 
 
 def synthetic_sets(seed: int = 0) -> Iterator[DataSet]:
-    """Yield the made-up sets."""
+    """Yield the synthetic sets."""
     random = np.random.default_rng(seed)
     yield normal("Normal(50k)", 50_000)
     yield normal("Normal(500k)", 500_000)

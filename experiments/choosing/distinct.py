@@ -90,7 +90,7 @@ def line(
 def main() -> None:
     arguments = options(__doc__, runs=250)
     runs, seed, sets = arguments.runs, arguments.seed, list(made_up())
-    print(f"distinct, {len(sets)} made-up sets, {runs} runs, seed {seed}: trimmed and p99 in oracle clips")
+    print(f"distinct, {len(sets)} synthetic sets, {runs} runs, seed {seed}: trimmed and p99 in oracle clips")
     print(f"{'':28}" + "".join(f"{f'share {share}':>16}{'p99':>8}" for share in SHARES))
     for further in FURTHER:
         print(

@@ -1,4 +1,4 @@
-"""Freeze the rule that chooses between ``additive`` and ``clip``: made-up sets under policies that grow.
+"""Freeze the rule that chooses between ``additive`` and ``clip``: synthetic sets under policies that grow.
 
 ``python -m experiments.choosing.growing``: for each place between the lowest and the highest ratio of value
 to budget that a table may end at, how much worse than the better of the two methods the rule's choice is.
@@ -57,7 +57,7 @@ class Case:
 
     Attributes:
         name: What it is.
-        rivals: What is public: how far additive noise strays, and what the rule sees of ``clip``.
+        rivals: What is public: how far additive noise deviates, and what the rule sees of ``clip``.
         clip: How far ``clip`` strayed.
     """
 

@@ -98,7 +98,7 @@ def compared(case: Case, earlier: Case, place: int, asked: argparse.Namespace) -
 
 
 def kept(keeping: str) -> Iterator[DataSet]:
-    """Yield the made-up sets, a fifth of each."""
+    """Yield the synthetic sets, a fifth of each."""
     random = np.random.default_rng(7)
     for data in made_up.synthetic_sets():
         rank = np.argsort(np.argsort(data.values, kind="stable"), kind="stable") / data.values.size

@@ -1,6 +1,6 @@
 """Means and variances whose count and squares follow the sum's clipping point, drawn from the library.
 
-``python -m experiments.choosing.linked``: the made-up sets and groups, or with ``--data FOLDER`` the real
+``python -m experiments.choosing.linked``: the synthetic sets and groups, or with ``--data FOLDER`` the real
 ones.
 *Alone*, each part chooses its own point. Errors are 20 % trimmed means over the truth, at most 1: lost;
 *covered* is the part of the runs whose 95 % interval holds the truth, and widths are medians.

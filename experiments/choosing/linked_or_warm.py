@@ -1,6 +1,7 @@
 """Means asked a second time: led by their sum, or starting from where sum and count clipped the first time.
 
-``python -m experiments.choosing.linked_or_warm``: the made-up sets, or with ``--data FOLDER`` the real ones.
+``python -m experiments.choosing.linked_or_warm``: the synthetic sets, or with ``--data FOLDER`` the real
+ones.
 A mean whose count follows its sum's point starts from nothing; one whose parts choose alone may start from
 the parts of an earlier one at the same share. Errors are 20 % trimmed means over the truth, at most 1.
 """

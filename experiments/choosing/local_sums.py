@@ -1,4 +1,4 @@
-"""When is an octave of a local sum heard, and where to cut: rules, on made-up sets.
+"""When is an octave of a local sum heard, and where to cut: rules, on synthetic sets.
 
 Run ``python -m experiments.choosing.local_sums``. Two rounds as in ``SumStudy``, two thirds of the share for
 the first. Totals are normal variables of the right mean and variance. Errors are in oracle clips of the local

@@ -1,6 +1,7 @@
 """Quantiles as the library answers them: rank errors, how far answers are, what intervals cover.
 
-``python -m experiments.choosing.quantiles --keep FILE`` asks on made-up sets, ``--data FOLDER`` on real ones;
+``python -m experiments.choosing.quantiles --keep FILE`` asks on synthetic sets, ``--data FOLDER`` on real
+ones;
 ``--against FILE`` compares with what another version kept. ``--first same`` asks once more, starting from
 the first answer, and compares with that one; ``--first 10x`` asks first with ten times the share, and
 ``--moved 2`` puts the first answer and its weights' point 2 octaves too high, as if the data had changed.

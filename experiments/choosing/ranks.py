@@ -1,4 +1,4 @@
-"""How a quantile finds its range: rank errors of several ways, by integration over made-up sets.
+"""How a quantile finds its range: rank errors of several ways, by integration over synthetic sets.
 
 ``python -m experiments.choosing.ranks``: one budget for all, ``--richness`` units of budget over the share.
 ``--several 5`` asks for five quantiles at once. *error* is the mean rank error over that of ``before``
@@ -90,7 +90,7 @@ def table_of(values: Floats, octaves: int, *, signed: bool) -> Table:
 
 
 def tables() -> list[Table]:
-    """Return the made-up sets within all bounds."""
+    """Return the synthetic sets within all bounds."""
     sets = [data.values.astype(float) for data in synthetic_sets()]
     return [table_of(values, many, signed=signed) for (many, signed), values in product(BOUNDS, sets)]
 

@@ -1,7 +1,8 @@
 """Ways to find a mean and a variance: what each part is clipped at, and with which part of the share.
 
 Run ``python -m experiments.choosing.ratio_forms``: errors of each form over those of the library's parts that
-choose alone, on made-up sets, groups and values of both signs. A *form* is a function from totals that can be
+choose alone, on synthetic sets, groups and values of both signs. A *form* is a function from totals that can
+be
 asked for and a share to estimates of the mean and of the variance. Write one, name it in ``FORMS``, and read
 its rows.
 """

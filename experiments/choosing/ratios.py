@@ -91,7 +91,7 @@ def world(name: str, policy: str, values: Floats, ends: tuple[float, float]) -> 
 
 
 def made_up(seed: int) -> Iterator[tuple[str, Floats, tuple[float, float]]]:
-    """Yield made-up sets: large ones, groups of a few hundred to a few thousand records, and both signs."""
+    """Yield synthetic sets: large ones, groups of a few hundred to a few thousand records, and both signs."""
     for data in synthetic_sets():
         yield data.name, data.values.astype(float), (100.0, 1e12)
     for number, values in enumerate(centres.groups(seed)):

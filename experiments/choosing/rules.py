@@ -79,7 +79,7 @@ def _at(case: Case, places: NDArray[np.int64], chances: Floats, beyond: int = 0)
 def tiered(case: Case, share: float) -> list[Branch] | None:
     """What the library does where each span of possible ratios is one point: which tiers are kept, roughly.
 
-    The noise of the last tier that is kept stands for that of all, and is taken to say nothing of the choice.
+    The noise of the last tier that is kept represents that of all, and is taken to say nothing of the choice.
     """
     if case.above_foot.any():
         return None

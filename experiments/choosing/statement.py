@@ -1,6 +1,6 @@
 """What it brings that a sum beside a mean is the mean's own: errors of questions alone and in a statement.
 
-``python -m experiments.choosing.statement``: the made-up sets, or with ``--data FOLDER`` the real ones.
+``python -m experiments.choosing.statement``: the synthetic sets, or with ``--data FOLDER`` the real ones.
 *Alone*, each question draws all of its parts itself, with its part of the statement's share; *together*, as
 the library answers a statement, the richest question has all shares and the others take its parts.
 """

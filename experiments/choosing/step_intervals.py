@@ -1,6 +1,6 @@
 """Sums and means under a policy with steps, drawn from the library: errors, and how often intervals hold.
 
-``python -m experiments.choosing.step_intervals`` for the made-up sets, ``--data FOLDER`` for the real ones.
+``python -m experiments.choosing.step_intervals`` for the synthetic sets, ``--data FOLDER`` for the real ones.
 """
 
 from __future__ import annotations

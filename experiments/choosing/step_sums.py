@@ -1,6 +1,6 @@
 """Sums under policies with steps: one clipping point for all records, or one for each tier.
 
-``python -m experiments.choosing.step_sums`` compares settings over the made-up sets and five policies, by
+``python -m experiments.choosing.step_sums`` compares settings over the synthetic sets and five policies, by
 draws in floats; ``--data FOLDER`` measures on the real ones what was frozen before. Errors are in oracle
 clips, the best fixed *common* point.
 """

@@ -72,7 +72,7 @@ class Known:
         return (self.entry,) if wanted(self.entry.purpose) else ()
 
     def standing(self, purpose: str, share: Fraction) -> None:
-        """Say that no answer stands."""
+        """Say that no answer is."""
 
 
 Draw = Callable[[Plan, int], list[Release]]

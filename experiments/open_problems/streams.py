@@ -1,7 +1,7 @@
 """Algorithms 1 and 2 on a stream: one tree for each domain, and a restart where ε_τ falls.
 
 ``python -m experiments.open_problems.streams`` prints errors after every step beside those of a table that
-stands still. Noise is floating and seeded: for experiments alone.
+is still. Noise is floating and seeded: for experiments alone.
 """
 
 from __future__ import annotations

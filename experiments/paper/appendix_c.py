@@ -90,6 +90,6 @@ def missing(context: Context) -> str:
     """Say which file is missing and what is shown in its place."""
     return (
         f"email-Eu-core: left out, {FILE} is not in {context.data or 'a folder given by --data'}. In "
-        "its place stands a made-up graph of as many nodes and edges, power-law degrees and Pareto weights; "
+        "its place is a made-up graph of as many nodes and edges, power-law degrees and Pareto weights; "
         "its errors can't be compared with the paper's."
     )

@@ -98,7 +98,7 @@ def _figures(errors: Floats, trim: float, printed: float | None) -> Iterator[str
 
 
 def _printed(name: str, key: tuple[object, ...]) -> float | None:
-    """Return the printed figure that a result stands beside."""
+    """Return the printed figure that a result is beside."""
     if name == "appendix_c":
         return 2.06 if "framework" in str(key[0]) else None
     data, which = str(key[0]), str(key[-1])

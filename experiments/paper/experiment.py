@@ -71,7 +71,7 @@ class Experiment:
         jobs: The work to do.
         section: The section of the report, from the results of all jobs.
         repeatable: Whether the same seed gives the same results. If not, its jobs run alone, one after the
-            other, so that times are right, and its section stands on a page of its own.
+            other, so that times are right, and its section is on a page of its own.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Experiment:
     repeatable: bool = True
 
     def config(self, *, quick: bool) -> Config:
-        """Read the config; for a quick run, what stands under [quick] replaces the rest."""
+        """Read the config; for a quick run, what is under [quick] replaces the rest."""
         return config_of(self.name, quick=quick)
 
 

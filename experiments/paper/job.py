@@ -55,7 +55,7 @@ class Job:
 def digest_of(data: Path | None) -> str:
     """Return a digest of all that results depend on: the library's and the experiments' code, and the data.
 
-    How results are shown is left out: the folder ``report``, and what stands below ``SHOWN`` in a module.
+    How results are shown is left out: the folder ``report``, and what is below ``SHOWN`` in a module.
     """
     digest = hashlib.sha256()
     for path in sorted(data.glob("*.parquet")) if data else ():

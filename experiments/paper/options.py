@@ -18,7 +18,7 @@ class Asked:
     """What the command line asks for.
 
     Attributes:
-        context: What all experiments are told.
+        context: What all experiments are reported.
         experiments: Which of them are run.
         out: Where everything is written.
         partial: Whether pages are of a part of the experiments, sets or methods alone.

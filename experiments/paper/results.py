@@ -1,4 +1,4 @@
-"""Reading results: the runs of each combination of labels, and what is said of their errors."""
+"""Reading results: the runs of each combination of labels, and the facts of their errors."""
 
 from __future__ import annotations
 

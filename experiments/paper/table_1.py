@@ -70,7 +70,7 @@ def _local_studies(config: Config, context: Context) -> Iterator[Job]:
 
 
 def settings(question: Question, config: Config) -> Iterator[tuple[str, float, Setting]]:
-    """Yield what varies, where it stands, and the setting."""
+    """Yield what varies, where it is, and the setting."""
     for factor in map(Fraction, config["factors"]):
         yield BUDGET, float(1 / factor), Setting("Normal", question=question, factor=factor)
     for largest in config["largest"]:

@@ -70,7 +70,7 @@ class Found:
 
     @property
     def spread(self) -> str:
-        """What stands in brackets behind a figure of the tail."""
+        """What is in brackets behind a figure of the tail."""
         return SPREAD.format(self.config["seeds"])
 
     def answering(self, question: str) -> list[Method]:

@@ -165,7 +165,7 @@ def _local(settings: list[Setting], across: object, runs: int, seed: int) -> Col
 def one_for_all(points: tuple[tuple[str, float, float, int], ...], runs: int, seed: int) -> Columns:
     """Return errors of the local count when all clients have one budget, in the middle of its domain.
 
-    A point is what varies, where it stands, U and the number of clients; budgets go from 10,000 / U to 100.
+    A point is what varies, where it is, U and the number of clients; budgets go from 10,000 / U to 100.
     """
     middles = []
     for place, (varied, x, largest, clients) in enumerate(points):
@@ -361,7 +361,7 @@ def straw_table(rows: list[dict[str, object]]) -> Table:
 
 
 def findings(rows: list[dict[str, object]], sets: list[str]) -> Iterator[str]:
-    """Say whether the theorems hold, and how far the straw man goes."""
+    """Return whether the theorems hold, and how far the straw man goes."""
     worst = {
         theorem: max(
             float(np.quantile(_column(rows, "constants", f"constant {theorem}", d), 1 - BETA)) for d in sets

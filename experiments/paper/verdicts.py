@@ -26,7 +26,7 @@ _CALLED = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one printed figure.
+    """Notes on one printed figure.
 
     Attributes:
         question: Of which question it is.

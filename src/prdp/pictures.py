@@ -17,7 +17,7 @@ _POINTS = 600
 
 
 class DrawnTable(Protocol):
-    """What is declared of a table: an open one has it, and so have a project's facts."""
+    """Declarations of a table: of an open one, or of a project's facts."""
 
     @property
     def policy(self) -> Policy:

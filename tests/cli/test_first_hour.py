@@ -50,8 +50,10 @@ def masked(text: str) -> list[str]:
     plain, _, _ = written(text).partition("\nends:")
     plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
     plain = re.sub(r" ?\((?:low precision|insufficient budget)\)", "", plain)
-    # How far an end lies, and so what is said of ends, is chance too.
-    plain = re.sub(r"^(?:or more:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE)
+    # How far an end lies, and so the facts of ends, is chance too.
+    plain = re.sub(
+        r"^(?:no upper limit:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE
+    )
     plain = re.sub(r"\bor (?:more|less)\b", "0", plain)
     lines = [re.sub(r"-?\d[\d,.]*(?:e-?\d+)?", "#", line) for line in plain.splitlines()]
     return [" ".join(re.sub(r"[-|]{3,}", "---", line).split()) for line in lines if line.strip()]
@@ -403,7 +405,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
 @pytest.mark.parametrize(
     ("written", "line", "stated"),
     [
-        ('same = "1"\nodd = "20 / dayz"', 4, "there is no column dayz"),
+        ('same = "1"\nodd = "20 / dayz"', 4, "there is not a column dayz"),
         ('odd = "20 / "', 3, "policies.odd"),
         ('same = "1"\n\nodd = { policy = "1", at_most = -3 }', 5, "policies.odd"),
         ('odd = { policy = "1", most = 3 }', 3, "policies.odd: is not understood"),

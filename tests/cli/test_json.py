@@ -1,4 +1,4 @@
-"""What is said in JSON is what is said in words."""
+"""What is stated in JSON is what is stated in words."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ def test_a_ledger_s_csv_has_a_line_for_each_group_and_question(tmp_path: Path) -
         for key, row in answers
         for asked, release in zip(released.asked, row, strict=True)
     ]
-    words = quickly("ledger", str(tmp_path / "jobs.ledger")).stdout
+    words = quickly("ledger", str(tmp_path / "jobs.ledger"), columns=160).stdout
     assert all(line in words for line in released.lines)

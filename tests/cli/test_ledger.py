@@ -59,7 +59,7 @@ def test_whose_rows_are_protected_together_is_among_the_facts(folder: Path) -> N
     prdp.open(
         {"who": np.arange(3)}, policy=prdp.Policy.constant(1), privacy_unit="who", ledger=folder / "t.ledger"
     )
-    assert re.search(r"protect +who\n", quickly("ledger").stdout)
+    assert re.search(r"privacy unit +who\n", quickly("ledger").stdout)
 
 
 def test_sixty_columns_are_enough_for_a_ledger(folder: Path) -> None:

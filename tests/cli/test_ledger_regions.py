@@ -47,7 +47,7 @@ def test_the_account_is_shown_by_region_and_as_a_burn_down(folder: Path) -> None
     ran = piped("ledger", folder=folder)
     assert ran.returncode == 0, ran.stderr
     assert widest(ran.stdout) <= 80
-    assert "fixed     job, week" in ran.stdout
+    assert "immutable  job, week" in ran.stdout
     assert "at most 7/8 spent (87.5 %), at least 1/8 left (12.5 %) of every budget" in ran.stdout
     assert rows_of("by region", ran.stdout) == [
         ["everybody", "1", "1/8", "#" * 17 + "..."],
@@ -138,7 +138,7 @@ def test_what_is_alone_is_refused_beside_other_options(options: tuple[str, ...])
     visits()
     ran = quickly("ledger", "w.ledger", *options)
     assert ran.exit_code == 2
-    assert "stand alone" in ran.stderr
+    assert "cannot be combined" in ran.stderr
     assert not Path("b").exists()
 
 
@@ -148,7 +148,7 @@ def test_a_quota_is_set_shown_and_kept_to() -> None:
     assert ran.exit_code == 0
     assert "ana may spend 0.25 of any record's budget" in ran.stderr
     table.filter("week = 45").count(share="1/8")
-    assert "quota of ana: 1/4, of which 1/8 is left for all records" in quickly("ledger").stdout
+    assert "quota of ana: 1/4, 1/8 of it left for all records" in quickly("ledger").stdout
     with pytest.raises(BudgetExhausted, match="quota of 1/4"):
         table.filter("week = 45").count(share="1/4")
     assert quickly("ledger", "w.ledger", "quota", "ana", "1/2").exit_code == 0

@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{PROGRAM}" "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    # A shell writes marks around its prompt and rings a bell unless it is told not to.
+    # A shell writes marks around its prompt and rings a bell unless it is reported not to.
     (folder / ".inputrc").write_text("set enable-bracketed-paste off\nset bell-style none\n")
     (folder / ".bashrc").write_text(f"PS1='{PROMPT}'\n")
     return folder

@@ -1,4 +1,4 @@
-"""HTTP servers on the loopback that answer as they are told, and keep every byte that they are sent."""
+"""HTTP servers on the loopback that answer as they are reported, and keep every byte that they are sent."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def test_edges_that_are_no_numbers_are_refused(edges: Any) -> None:
 
 
 def counts(values: str, by: Any, keys: object = None) -> list[int]:
-    """Return how many records each group holds, by a policy that protects nobody."""
+    """Return how many records each group holds, by a policy that is not private."""
     connection = duckdb.connect()
     relation = connection.sql(f"SELECT c FROM (VALUES {values}) AS t(c)")
     table = prdp.open(relation, policy=prdp.Policy.constant(10**6), rows_are_records=True)

@@ -4,11 +4,11 @@
 
 A page's blocks are these:
 
-- ``python`` is run, and what it prints stands in the ``text`` block right below it;
+- ``python`` is run, and what it prints is in the ``text`` block right below it;
 - ``python title="name.py"``, and any other block with a title, is written to a file of that name;
 - ``console`` has commands behind ``$``, each with what it prints below it.
 
-In what is shown, ``...`` stands for anything: for the rest of a line, for a part of it, or alone for lines.
+In what is shown, ``...`` represents anything: for the rest of a line, for a part of it, or alone for lines.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shown:
     """A piece of a page that shows what is printed.
 
     Attributes:
-        place: From which to which character of the page it stands.
+        place: From which to which character of the page it is.
         stated: What the page says.
         printed: What was printed.
         fenced: Whether the page lacks the block that would show it.

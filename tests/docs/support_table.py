@@ -86,7 +86,7 @@ def _inherited(name: str, bases: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def table() -> str:
-    """Return the table, as it stands in the page."""
+    """Return the table, as it is in the page."""
     found = met()
     lines = [
         f"| engine | {' | '.join(COLUMNS.values())} | faults | versions |",

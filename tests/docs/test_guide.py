@@ -1,4 +1,4 @@
-"""Every example of the guide, and of the pages that show all their output, prints what stands below it."""
+"""Every example of the guide, and of the pages that show all their output, prints what is below it."""
 
 from __future__ import annotations
 

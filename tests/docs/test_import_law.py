@@ -17,7 +17,7 @@ ORDER = (
     *("methods", "policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run"),
     *("pictures", "sql", "tables"),
 )
-"""Every package imports itself and what stands before it; whoever is not here comes after all."""
+"""Every package imports itself and what precedes it; whoever is not here comes after all."""
 
 BELIEVED = ("policy", "levels", "regions", "cells", "plan", "run", "mechanisms", "noise")
 """What is read by whoever must believe the guarantee, whole; ARCHITECTURE.md says the same."""

@@ -64,7 +64,7 @@ def named(text: str) -> list[tuple[str, str]]:
 
 
 def defines(code: str, name: str) -> bool:
-    """Say whether a file defines a name, and of a dotted one each part of it."""
+    """Return whether a file defines a name, and of a dotted one each part of it."""
     return all(
         re.search(rf"^\s*(?:(?:class|def)\s+{part}\b|{part}\s*[:=])", code, re.MULTILINE)
         for part in name.split(".")

@@ -1,4 +1,4 @@
-"""What is said of a release in several files is said alike."""
+"""Notes on a release in several files is stated alike."""
 
 from __future__ import annotations
 

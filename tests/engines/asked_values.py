@@ -150,7 +150,7 @@ def holds_long_operands(engine: SqlEngine) -> None:
 
 
 def _same(value: float | None, expected: object, *, exact: bool) -> bool:
-    """Say whether a number is the expected one; of a library's functions, nearly so; tiny ones may be 0."""
+    """Return whether a number is the expected one; of library functions, nearly; tiny ones may be 0."""
     if value is None or expected is None or exact:
         return value == expected
     assert isinstance(expected, float)

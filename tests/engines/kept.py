@@ -30,7 +30,7 @@ from prdp.engines.sql_engine import SqlEngine
 
 @dataclass(frozen=True)
 class Kept:
-    """A source, and what has to be said of it."""
+    """A source, and what has to be stated of it."""
 
     source: Any
     types: Mapping[str, str] | None = None

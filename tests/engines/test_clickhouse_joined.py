@@ -120,7 +120,7 @@ def test_tables_that_cannot_be_joined_are_refused_with_what_works(
     for tables, database, words in (
         ({**shop, "people": "both_of_it", "orders": "bank.both_of_it"}, chdb, "have one source"),
         ({**shop, "orders": "nowhere"}, chdb, "has no table 'nowhere'"),
-        ({**shop, "orders": 5}, chdb, "is no table's name"),
+        ({**shop, "orders": 5}, chdb, "is not a table's name"),
         ({**shop, "orders": chdb}, None, "all tables of a join are in one database"),
         ({**shop, "orders": "clickhouse://ana:s3cret@host/bank"}, None, "database='clickhouse://user@host"),
     ):

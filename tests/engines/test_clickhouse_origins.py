@@ -67,7 +67,7 @@ HIDDEN = {
 """Through these the catalogue does not see, so that the twin's are refused as well."""
 
 INLINED = {"function of one's own"}
-"""Whether a version shows what these read is not said: either refusal of private rows will do."""
+"""Whether a version shows what these read is unknown: either refusal of private rows will do."""
 
 
 @pytest.fixture(scope="module")

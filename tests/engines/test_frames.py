@@ -62,7 +62,7 @@ def column(source: object) -> list[Any]:
 def test_a_categorical_column_holds_texts_whatever_its_categories_are(values: list[Any]) -> None:
     try:
         frame = categorical(values)
-    except ValueError:  # pandas itself refuses categories that it cannot tell apart
+    except ValueError:  # pandas itself refuses categories that it cannot distinguish
         return
     assert schema(frame) == schema(pd.DataFrame({"c": pd.Categorical(["spy", "clerk"])}))
     assert [text is None for text in column(frame)] == [value is None for value in values]

@@ -105,7 +105,7 @@ def ids_by_collation(tables: Tables) -> Tables:
 
 
 def rows_doubled(tables: Tables) -> Tables:
-    """Join own rows one by one: the orders of whoever stands there twice are there twice."""
+    """Join own rows one by one: the orders of whoever is there twice are there twice."""
     names = [row["name"] for row in tables["people"]]
     orders = [row for row in tables["orders"] for _ in range(max(1, names.count(row["buyer"])))]
     return {**tables, "orders": orders}

@@ -74,7 +74,7 @@ def test_a_join_is_asked_in_sql_and_shows_its_statement(shop: str) -> None:
         ({"people": "both", "orders": "public.both"}, "have one source"),
         ({"orders": "order"}, "There is 'orders'"),
         ({"people": "everybody"}, "is a view"),
-        ({"orders": 5}, "is no table's name"),
+        ({"orders": 5}, "is not a table's name"),
     ],
 )
 def test_tables_that_cannot_be_joined_are_refused(shop: str, tables: dict[str, object], words: str) -> None:

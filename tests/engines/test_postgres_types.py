@@ -148,7 +148,7 @@ def test_arithmetic_beyond_the_doubles_is_that_of_the_reference(new_database: Ne
 
 
 def test_long_operands_are_computed_once_and_stay_what_they_are(new_database: NewDatabase) -> None:
-    """Expressions whose guards are so long that they stand in subqueries, one in another."""
+    """Expressions whose guards are so long that they are in subqueries, one in another."""
     rows = ", ".join(
         f"({place}, '{x}', '{y}', {'NULL' if job is None else repr(job)})"
         for place, (x, y, job) in enumerate(RECORDS)

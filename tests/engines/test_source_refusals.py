@@ -349,7 +349,7 @@ def rename_columns(folder: Path, names: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("table", [5, "", b"accounts", ["accounts"]])
 def test_a_table_s_name_is_a_text(table: Any) -> None:
-    with pytest.raises(InvalidRequest, match="is no table's name"):
+    with pytest.raises(InvalidRequest, match="is not a table's name"):
         prdp.open(TABLE, table=table, policy="1")
     with pytest.raises(InvalidRequest, match="table= is for a source"):
         prdp.open(engine=open_source(TABLE, None), table="accounts", policy="1")

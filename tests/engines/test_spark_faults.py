@@ -1,4 +1,4 @@
-"""What goes wrong while Spark reads: one fixed text, the charge is kept for the retry, nothing is told."""
+"""What goes wrong while Spark reads: one fixed text, the charge is kept, nothing is reported."""
 
 from __future__ import annotations
 

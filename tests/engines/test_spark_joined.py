@@ -98,7 +98,7 @@ def test_tables_that_no_statement_can_join_are_refused_with_what_works(
         ({**given, "towns": arrow_tables()["towns"]}, None, r"spark\.createDataFrame"),
         ({**given, "towns": spark}, None, "database=spark"),
         ({**given, "people": both, "orders": both}, None, "the same rows"),
-        (given, spark, "is no table's name"),
+        (given, spark, "is not a table's name"),
     ):
         with pytest.raises(InvalidRequest, match=words):
             opened(tables, database)

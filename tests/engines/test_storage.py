@@ -47,7 +47,7 @@ def arrow(records: Sequence[Record]) -> pyarrow.Table:
 
 
 def as_numpy(records: Sequence[Record], _folder: Path) -> SqlEngine:
-    """Keep records as arrays: NULL is NaN, NaT, or in a text that is no number or truth value."""
+    """Keep records as arrays: NULL is NaN, NaT, or in a text that is not a number or truth value."""
     kinds = {"x": "f8", "f": "f4", "day": "M8[us]"}
     arrays = {
         name: np.array(

@@ -89,7 +89,7 @@ class World:
 
     @cache  # noqa: B019
     def allows(self, texts: tuple[str, str], shares: Shares) -> bool:
-        """Say whether the account answers the second question after the first."""
+        """Return whether the account answers the second question after the first."""
         charged = self.charged_as or self
         ledger = MemoryLedger()
         facts = {"immutable": list(charged.immutable), "privacy_unit": "id" if charged.privacy_unit else None}

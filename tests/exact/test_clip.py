@@ -221,7 +221,7 @@ class TestSpans(TestSum):
 
 
 class TestTogether(TestSum):
-    """A ladder that spares a public mass, as groups that choose together do; its masses move no further."""
+    """Candidates that spare a public mass, as groups that choose together do; masses move no further."""
 
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         name: TestSum.parts[name] for name in ("whole", "gate", "choice", "other choice")

@@ -52,7 +52,7 @@ class Twice:
 
 
 def stated(which: int, found: tuple[int, ...]) -> Answer:
-    """Return what is said of a draw."""
+    """Return the facts of a draw."""
     words = (("how many", "many" if which == 0 else "few"),)
     return Answer(found[0] if found else 2, Fraction(1), (), words)
 
@@ -445,7 +445,7 @@ def test_a_twin_is_wrong_in_one_place() -> None:
 
 
 def test_answers_have_the_exact_probabilities_of_the_law() -> None:
-    """The rough count is 2 or more, or a second one is said; half the noise has other frequencies."""
+    """The rough count is 2 or more, or a second one is stated; half the noise has other frequencies."""
     table, share = count_of(RECORDS[:3]), Fraction(8)
     law = Twice().law(table, share)
     (noise,), (count,) = law.first.noises, law.first.values

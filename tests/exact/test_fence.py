@@ -177,7 +177,7 @@ def test_penalties_are_those_of_the_definition() -> None:
 
 
 def _clipped(summary: Summary, points: Points, place: int | None) -> Fraction:
-    """Return the budget mass that a point clips; None stands for one that clips everybody."""
+    """Return the budget mass that a point clips; None represents one that clips everybody."""
     return sum(
         (
             cell.count * cell.key.quanta * summary.levels.quantum

@@ -249,7 +249,7 @@ def test_coins_are_flipped_exactly_also_where_eight_bytes_do_not_settle_them() -
         return (1 << bits) // 3, -(-(1 << bits) // 3)
 
     class Tied:
-        """Says the first eight bytes of 1/3, and then what it is told."""
+        """Says the first eight bytes of 1/3, and then what it is reported."""
 
         def __init__(self, then: bytes) -> None:
             self.tape = bytes([0x55] * 8) + then

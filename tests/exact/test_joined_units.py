@@ -163,7 +163,7 @@ def test_no_unit_loses_more_than_its_budget_by_the_whole_law() -> None:
 
 
 def own_rows_one_by_one(tables: Database) -> Database:
-    """Join own rows one by one: whose key stands twice is two units, each with all items."""
+    """Join own rows one by one: whose key appears twice is two units, each with all items."""
     people = [(f"{name}/{place}", *row) for place, (name, *row) in enumerate(tables["people"])]
     items = [
         (f"{name}/{place}", *item)

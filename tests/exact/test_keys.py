@@ -48,7 +48,7 @@ class Coarse(Levels):
 LEVELS = Coarse(Fraction(1), Fraction(4))
 SHARE = Fraction(3, 2)
 HIGHEST = 4
-"""Noises are told apart up to here, so that the probabilities of outputs with no larger mass are known."""
+"""Noises are distinguished up to here, so that the probabilities of outputs with no larger mass are known."""
 
 Record = tuple[Any, int]
 """A key, or several for a unit, and a budget in quanta; 0 where a record has no valid one."""

@@ -118,7 +118,7 @@ class TestSum(OnThisUniverse):
     }
 
     def tables(self) -> list[Any]:
-        """Compare answers and draws on single records: what is said does not hang on how many there are."""
+        """Compare answers and draws on single records: what is stated does not hang on how many there are."""
         return self._small_tables()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -181,7 +181,7 @@ class TestOddRecords(Variant):
 
 
 class TestStartedFarOff(Variant):
-    """A point far above all that there is; the whole candidates keeps its part of the draw."""
+    """A point far above all that there is; all candidates keeps its part of the draw."""
 
     __test__ = True
     mechanism = FAR_OFF

@@ -34,7 +34,7 @@ def unit(*rows: tuple[int | None, float | None, bool, str | None]) -> Record:
 UNITS: tuple[Record, ...] = (
     unit((1, 0.125, True, "a")),
     unit((12, 3.0, True, "a"), (12, 2.0, True, "b")),  # its second budget is what it is owed
-    unit((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget stands in a row that is filtered out
+    unit((5, 0.5, True, "a"), (9, 0.2, False, "b")),  # the least budget is in a row that is filtered out
     unit((7, 1.0, True, "b"), (-5, 0.4, True, "a")),  # both signs
     unit((12, 1.0, True, "a"), (3, None, True, "b")),  # an invalid row: left out
     unit((12, 2.0, True, "b"), (3, NAN, False, None)),  # an invalid row counts though it is filtered out

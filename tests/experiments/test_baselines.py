@@ -1,4 +1,4 @@
-"""The baselines do what is said of them: what they lose, that fast and slow agree, that nothing overflows."""
+"""The baselines do the facts of them: what they lose, that fast and slow agree, that nothing overflows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from experiments.paper.job import SHOWN
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_work_uses_nothing_that_is_below_the_line(experiment: Experiment) -> None:
-    """What stands below is no part of the digest, so a result that used it could be stale."""
+    """What is below is no part of the digest, so a result that used it could be stale."""
     module = inspect.getmodule(experiment.jobs)
     assert module is not None
     working, line, shown = inspect.getsource(module).partition(SHOWN)

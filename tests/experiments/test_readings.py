@@ -1,4 +1,4 @@
-"""The readings of the paper: the vectorised stages are the library's, and each costs what is said of it."""
+"""The readings of the paper: the vectorised stages are the library's, and each costs the facts of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of Tumult Core's samplers, without Tumult Core."""
+"""Notes on Tumult Core's samplers, without Tumult Core."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def test_a_ledger_file_is_bound_to_the_policies(tmp_path: Path) -> None:
             },
             "'key'",
         ),
-        ({"max_rows": 0}, "no number of rows"),
+        ({"max_rows": 0}, "not a number of rows"),
         ({"name": 4}, "no name"),
     ],
 )

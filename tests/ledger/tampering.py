@@ -188,7 +188,7 @@ def edits(rows: dict[str, list[Row]]) -> Iterator[tuple[str, Edits]]:
 
 
 def _swap(table: str, key: str, first: Row, second: Row) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield what gives two rows each other's place and hash, so that they stand in the other order."""
+    """Yield what gives two rows each other's place and hash, so that they are in the other order."""
     act = f"UPDATE {table} SET place = ?, hash = ? WHERE {key} = ?"
     yield act, (-1, "", first.values[0])
     yield act, (first.place, first.hash, second.values[0])

@@ -33,7 +33,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plan that draws what it is told to."""
+    """A plan that draws what it is reported to."""
 
     drawn: Callable[[], Release]
 
@@ -41,7 +41,7 @@ class Drawing:
     share = SHARE
     region = None
     snapshot = ""
-    on_interrupt = "the charge stands"
+    on_interrupt = "the charge is"
     reads: ClassVar[dict[object, object]] = {}
 
     def warm_start(self, ledger: Ledger) -> None:

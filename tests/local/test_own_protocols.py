@@ -91,7 +91,7 @@ class Failing(TierAnswers):
 
 
 class WantsADict(TierAnswers):
-    """Takes a record that is no dict for an odd one."""
+    """Takes a record that is not a dict for an odd one."""
 
     def symbol(self, own: Own) -> int:
         return int(str(own.record["b"])) if isinstance(own.record, dict) else 8

@@ -274,7 +274,7 @@ def test_names_and_spellings_of_numbers_are_no_part_of_a_question() -> None:
 
 
 def test_the_facts_of_a_ledger_keep_their_words() -> None:
-    """A ledger of format 2 calls grains units: another word would refuse every ledger written before."""
+    """A ledger of format 2 calls rounding steps units: another word would refuse every older ledger."""
     facts = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 100)}).facts
     assert facts["units"] == {"price": "1/100"}
     differing = Binding.of("t", {}, prdp.Policy.constant(1), {}, {"price": Fraction(1, 10)})

@@ -123,12 +123,12 @@ def is_in(points: PointSet, value: object) -> bool:
 
 
 def holds(region: Region, record: Record) -> bool:
-    """Say whether a record's content is in a region."""
+    """Return whether a record's content is in a region."""
     return any(all(is_in(points, record[column]) for column, points in box.sides) for box in region.boxes)
 
 
 def meets(one: Region, other: Region) -> bool:
-    """Say whether two regions have a content in common."""
+    """Return whether two regions have a content in common."""
     return any(mine.meet(yours) is not None for mine in one.boxes for yours in other.boxes)
 
 

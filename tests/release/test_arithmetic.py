@@ -88,7 +88,7 @@ def test_equal_answers_of_two_tables_are_two() -> None:
 def test_a_divisor_that_may_be_0_leaves_no_ends(divisor: Release) -> None:
     assert (A / divisor).interval() == (-math.inf, math.inf)
     assert (A / divisor).std_error is None or divisor.exact == 1
-    assert "any number" in str(A / divisor)
+    assert "no limits" in str(A / divisor)
 
 
 def test_by_an_answer_of_0_nothing_is_divided() -> None:

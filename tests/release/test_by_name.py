@@ -40,7 +40,7 @@ def test_an_answer_is_found_by_its_key_and_its_name() -> None:
     assert table["pay"]["clerk"] == table["clerk", "pay"]
     assert table["pay"].to_pandas().columns.tolist() == ["job", "pay", "pay_low", "pay_high", "pay_flag"]
     for key in (("chef", "m"), ("cook", "n"), "m", ("chef", "job"), ("chef", "n", "pay")):
-        with pytest.raises(KeyError, match="is no key of this table"):
+        with pytest.raises(KeyError, match="is not a key of this table"):
             table[key]
 
 
@@ -73,7 +73,7 @@ def test_a_statement_s_cells_are_found_likewise() -> None:
     assert answers["chef", "n"] is places["chef"][1]
     with pytest.raises(KeyError, match="is the key of no row"):
         answers["cook", "n"]
-    with pytest.raises(KeyError, match="is no column"):
+    with pytest.raises(KeyError, match="is not a column"):
         answers["chef", "m"]
 
 

@@ -1,4 +1,4 @@
-"""What is said of many answers at once is what each of them says: ends, flags, ends that are not shown."""
+"""Notes on many answers at once is what each of them says: ends, flags, ends that are not shown."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ STATED: dict[str, Release] = {
     "noise": replace(ONE, bias=None),
     "noise, whole": replace(ONE, bias=None, step=Fraction(1), whole=True),
     "noises": replace(ONE, bias=None, noise_scales=(Fraction(30), Fraction(7), Fraction(7))),
-    "of which nothing is said": ONE,
+    "without a declaration": ONE,
     "quartic": replace(ONE, noise="quartic"),
     "quartic, clipped": replace(clipped("above"), noise="quartic"),
     "shaped": replace(
@@ -98,7 +98,7 @@ BY_THEMSELVES: dict[str, Release] = {
 
 
 def column_of(stated: Sequence[Release]) -> ReleaseColumn:
-    """Return a column in which all that is said is said of all numbers."""
+    """Return a column in which all that is stated is stated of all numbers."""
     pairs = list(product(range(len(stated)), NUMBERS))
     which, numbers = zip(*pairs, strict=True)
     keys = [(place,) for place in range(len(pairs))]

@@ -67,7 +67,7 @@ def test_an_answer_that_was_written_before_pulls_were_says_that_its_interval_is_
 def test_a_simulated_release_says_so_everywhere() -> None:
     simulated = replace(COUNT, simulated=True)
     assert "simulated" in str(simulated)
-    assert "protects nobody" in simulated._repr_html_()
+    assert "is not private" in simulated._repr_html_()
 
 
 def test_the_notebook_table_escapes_what_a_user_wrote() -> None:
@@ -167,7 +167,7 @@ def test_a_table_insufficient_budget_to_see_has_no_upper_end() -> None:
     poor = replace(CLIPPED, clipping=replace(CLIPPING, blind=True))
     assert poor.interval()[0] == COUNT.interval()[0]
     assert poor.interval()[1] == math.inf
-    assert str(poor).startswith("count: 12,345.0, 12,315.0 or more (95 %; share 1/10, clip)")
+    assert str(poor).startswith("count: 12,345.0, from 12,315.0, no upper limit (95 %; share 1/10, clip)")
     assert poor.flag == "insufficient budget"
     assert poor.to_dict()["high"] is None
 
@@ -253,12 +253,12 @@ def test_every_form_of_an_answer_has_the_same_interval() -> None:
 
 
 def test_what_an_interval_excludes_is_stated_where_it_matters() -> None:
-    assert "more than 8 times what it was allowed" in str(CLIPPED)
+    assert "above 8 times the clipping threshold" in str(CLIPPED)
     within = replace(CLIPPED, clipping=replace(CLIPPING, most=CLIPPING.at * 8))
     assert within.excludes == ""  # the bounds allow no more
     assert replace(CLIPPED, clipping=replace(CLIPPING, blind=True)).excludes == ""
     table = ReleaseTable("q", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((CLIPPED,), (CLIPPED,)))
-    assert str(table).count("more than 8 times what it was allowed") == 1
+    assert str(table).count("above 8 times the clipping threshold") == 1
 
 
 def test_an_answer_smaller_than_its_noise_is_flagged() -> None:
@@ -311,7 +311,7 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     far = replace(small, steps=-(900 << 20))
     assert far.interval() == (-900, 0)
     poor = replace(small, clipping=replace(CLIPPING, blind=True))
-    assert str(poor).startswith("count: 3, 0 or more (95 %;")
+    assert str(poor).startswith("count: 3, from 0, no upper limit (95 %;")
     owed = replace(CLIPPED, steps=-(3 << 20), clipping=replace(CLIPPING, below=True, above=False))
     assert owed.interval(tail_factor=8)[1] == 0
 
@@ -319,28 +319,28 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
 def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
     small = replace(CLIPPED, steps=60 << 20, clipped=terms("balance", 2_500_000), whole=True)
     assert (
-        small.excluded_records == "any balance above 9,165"
+        small.excluded_records == "balance above 9,165"
     )  # 10,000 / 2^(1/8), as 10^4 · 10^4 / 2.5 · 10^6 = 8 · 5
     assert small.interval()[1] == math.inf
     end = math.ceil(small.interval(tail_factor=8)[1])
-    assert f"up to {end:,}, leaving aside what any balance above 9,165 would add" in str(small)
+    assert f"up to {end:,}, excluding balance above 9,165" in str(small)
     assert small.excludes in small._repr_html_()
     assert small.to_dict()["high"] is None
     thousands = (small / 1000).excludes.split()[2].rstrip(",")
     assert float(thousands) == pytest.approx(end / 1000, rel=0.01)
     assert (-small).excludes.startswith(f"from -{end:,}")
     large = replace(small, steps=10**6 << 20)
-    assert large.excludes == "leaves aside what any balance above 9,165 would add"
+    assert large.excludes == "excludes balance above 9,165"
     assert math.isfinite(large.interval()[1])
     table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
-    assert "or more: an end that lies further away than twice the answer" in str(table)
+    assert "no upper limit: the end is further away than twice the answer" in str(table)
 
 
 def test_of_several_parts_each_says_what_it_excludes() -> None:
     large = replace(CLIPPED, steps=10**6 << 20)
     parts = (replace(large, clipped=terms("v", 10)), replace(large, clipped=terms("w", 40)))
     mean = replace(COUNT, parts=parts, rule="mean", ends=(Fraction(0), Fraction(10**6)), bias=None)
-    stated = "leaves aside what any v above 18.33 would add to the sum or any w above 36.66 to the count"
+    stated = "excludes v above 18.33 from the sum, w above 36.66 from the count"
     assert mean.excludes == stated
 
 

@@ -54,7 +54,7 @@ def test_rows_are_sorted_by_answers_or_by_keys() -> None:
     assert [key for key, _ in TABLE.sort("job")] == [("chef",), ("clerk",), ("judge",)]
     assert [key for key, _ in TABLE.sort("count")] == [("judge",), ("clerk",), ("chef",)]
     assert TABLE.sort("job")["clerk"] == TABLE["clerk"]
-    with pytest.raises(InvalidRequest, match="no column of this table, which has: job, count"):
+    with pytest.raises(InvalidRequest, match="not a column of this table, which has: job, count"):
         TABLE.sort("jobs")
 
 
@@ -102,7 +102,7 @@ def test_one_row_is_selected_from_no_other() -> None:
 
 def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> None:
     judge = next(line for line in TABLE.lines if line.startswith("judge"))
-    assert judge.split() == ["judge", "2", "0", "or", "more", "insufficient", "budget"]
+    assert judge.split() == ["judge", "2", "0", "no", "upper", "limit", "insufficient", "budget"]
     assert math.isinf(TABLE.columns()["count_high"][2])
     rows = [*csv.DictReader(io.StringIO(TABLE.to_csv() or ""))]
     assert rows[2]["count_high"] == ""
@@ -112,7 +112,7 @@ def test_an_end_that_is_not_there_is_or_more_in_print_and_empty_elsewhere() -> N
 def test_the_meaning_of_a_flag_and_the_condition_are_stated_once() -> None:
     shown = str(TABLE)
     assert shown.count("insufficient budget:") == 1
-    assert shown.count("more than 8 times what it was allowed") == 1
+    assert shown.count("above 8 times the clipping threshold") == 1
     assert "insufficient budget" in TABLE._repr_html_()
 
 
@@ -138,7 +138,7 @@ def test_of_several_questions_each_cell_has_its_interval() -> None:
     table = ReleaseTable("q", SHARE, ("k",), ("a", "b"), (("x",),), (row,))
     low, high = row[0].interval()
     assert f"1,000 ({math.floor(low):,} to {math.ceil(high):,})" in table.lines[1]
-    assert "2 (0 or more; insufficient budget)" in table.lines[1]
+    assert "2 (from 0, no upper limit; insufficient budget)" in table.lines[1]
 
 
 def test_a_plot_has_the_interval_that_is_printed() -> None:

@@ -1,4 +1,4 @@
-"""What stands beside an answer: intervals of computed answers, shares, dry runs, the shared ledger."""
+"""Notes beside an answer: intervals of computed answers, shares, dry runs, the shared ledger."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
     answers = accounts.sql(text, share=0.5)
     notes = "\n".join(answers.notes)
     assert "clip (n" in notes
-    assert "clip (years, ratio): clipped records can move it either way" in notes
+    assert "clip (years, ratio): clipped records can bias it either way" in notes
     assert "mean_age" not in notes
     (row,) = answers.rows
     years, ratio = cast(Release, row[1]), cast(ComputedAnswer, row[2])
@@ -336,9 +336,9 @@ def test_a_standard_deviation_of_a_sample_has_the_interval_that_the_ledger_shows
 @pytest.mark.parametrize(
     ("asked", "way"),
     [
-        ("COUNT(*) / 1000", "only pull it toward zero"),
-        ("-2 * COUNT(*)", "only pull it toward zero"),
-        ("SQRT(COUNT(*))", "only pull it toward zero"),
+        ("COUNT(*) / 1000", "bias it toward zero"),
+        ("-2 * COUNT(*)", "bias it toward zero"),
+        ("SQRT(COUNT(*))", "bias it toward zero"),
         ("COUNT(*) + 5", "only lower it"),
         ("60000 - COUNT(*)", "only raise it"),
         ("1000000.0 / COUNT(*)", "move it either way"),
@@ -356,9 +356,9 @@ def test_which_way_clipping_moves_a_computed_number_is_stated_of_that_number(ask
 
 def test_what_is_taken_from_a_count_in_python_is_pulled_the_other_way() -> None:
     count = _exports().count(share=0.05)
-    assert (count / 1000).caveat == "clipped records can only pull it toward zero"
-    assert (60_000 - count).caveat == "clipped records can only raise it"
-    assert (count + 5).caveat == "clipped records can only lower it"
+    assert (count / 1000).caveat == "clipped records can bias it toward zero"
+    assert (60_000 - count).caveat == "clipped records can bias it upward"
+    assert (count + 5).caveat == "clipped records can bias it downward"
 
 
 def test_rows_whose_quantiles_weigh_records_differently_share_a_caveat() -> None:

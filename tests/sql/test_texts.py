@@ -1,4 +1,4 @@
-"""Every text in ``texts/`` becomes the plan, or the error, that stands below it."""
+"""Every text in ``texts/`` becomes the plan, or the error, that is below it."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_noise_that_is_15_percent_off_does_not_fit(
 
 
 def poisson(mean: float) -> list[float]:
-    """Return the law that a binomial one of so many coins cannot be told from."""
+    """Return the law that a binomial one of so many coins cannot be distinguished from."""
     return [math.exp(-mean + n * math.log(mean) - math.lgamma(n + 1)) for n in range(40)]
 
 

@@ -55,7 +55,7 @@ def all_hold(rows: Sequence[Release], truth: float) -> bool:
 
 
 def refuted(held: Sequence[bool]) -> bool:
-    """Say whether so few runs, all of whose selected rows hold the truth, refute 95 %."""
+    """Return whether so few runs, all of whose selected rows hold the truth, refute 95 %."""
     return bool(binomtest(sum(held), len(held), 0.95, alternative="less").pvalue < P_THRESHOLD)
 
 

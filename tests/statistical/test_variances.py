@@ -60,7 +60,7 @@ def covered(found: Sequence[Release], truth: float) -> int:
 
 
 def holds(found: Sequence[Release], truth: float) -> bool:
-    """Say whether 95 % is not refuted by how many intervals hold the truth, up to how floats round it."""
+    """Return whether 95 % is not refuted by how many intervals hold the truth, up to how floats round it."""
     number = max(covered(found, truth * (1 + bit * 1e-12)) for bit in (-1, 0, 1))
     return bool(binomtest(number, len(found), 0.95, alternative="less").pvalue > P_THRESHOLD)
 
@@ -89,7 +89,7 @@ def test_intervals_hold_group_by_group(name: str) -> None:
 def test_around_a_whole_rounding_step_and_uncorrected_neither_answers_nor_intervals_would_be_right(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The twin: squares around the nearest grain, and ends that know of no more than the mean's noise."""
+    """The twin: squares around the nearest rounding step, and ends that ignore all but the mean's noise."""
 
     def rounded(self: Derived, parts: Sequence[Fraction]) -> Fraction:
         return round(parts[0] / parts[1] / self.measure.round_to) * self.measure.round_to

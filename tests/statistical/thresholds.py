@@ -10,7 +10,7 @@ comparisons a run, one run in 50 million fails without cause.
 
 Power: a scale wrong by the factor 1 + d shifts a chi-square statistic of n draws by about n·d² (the
 Fisher information of a logarithmic scale is 1 for Laplace noise, less where most draws are 0). With
-SAMPLE_SIZE = 100,000 and d = 0.15 that is about 2,000, while 1e-9 stands at 119 for 40 degrees of
+SAMPLE_SIZE = 100,000 and d = 0.15 that is about 2,000, while 1e-9 is at 119 for 40 degrees of
 freedom. So the other half of each test, that a scale WRONG_BY 15 % in either direction is rejected,
 holds with room to spare.
 """

@@ -85,7 +85,7 @@ EXTENSIONS: Mapping[str, Sequence[Any]] = {
 }
 """Types that others are stored as, by their classes."""
 
-EXTENSIONS_EXCEPTED = {"ExtensionType": "the base of a caller's own types, which their storages stand for"}
+EXTENSIONS_EXCEPTED = {"ExtensionType": "the base of a caller's own types, which their storages represent"}
 
 _TEXTS = (
     b"",

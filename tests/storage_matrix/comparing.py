@@ -48,8 +48,8 @@ class Query:
         policy: The policy's expression.
         where: The filter, if there is one.
         measure: What is added up, if anything is.
-        binned: The number column whose bins tell groups apart.
-        truncated: The column of moments whose months tell groups apart.
+        binned: The number column whose bins distinguish groups.
+        truncated: The column of moments whose months distinguish groups.
         keys: The column whose values are counted.
         one_by_one: Whether records are distinguished, so that each has its own cells.
     """
@@ -307,7 +307,7 @@ def compared(
 
 
 def _same(step: Query | str, before: Any, after: Any, extremes: int) -> bool:
-    """Say whether two findings differ in nothing but the extreme records' own contributions."""
+    """Return whether two findings differ in nothing but the extreme records' own contributions."""
     if isinstance(step, str) or step.keys:
         return bool(before == after)
     if not step.one_by_one:

@@ -82,7 +82,7 @@ class Storage:
         return True
 
     def _is_read(self, name: str, column: Column) -> bool:
-        """Say whether a column can be opened; one that cannot is refused whatever it holds."""
+        """Return whether a column can be opened; one that cannot is refused whatever it holds."""
         without = seen(lambda: self.open(self.kept({name: column})), [])
         if without.outcome == "answered":
             return True

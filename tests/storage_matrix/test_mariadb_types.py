@@ -136,7 +136,7 @@ def keep(mariadb: str) -> Iterator[Kept]:
 
 
 def _refused(step: Query | str) -> bool:
-    """Say whether MariaDB does not support a query: lower case as prdp means it, and many bins."""
+    """Return whether MariaDB does not support a query: lower case as prdp means it, and many bins."""
     if isinstance(step, Reading):
         return step.way == "many bins"
     return isinstance(step, Query) and "lower(" in (step.where or "")

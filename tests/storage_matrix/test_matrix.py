@@ -231,7 +231,7 @@ POLARS_EXCEPTED = {
     **dict.fromkeys(["List", "Array", "Struct", "Map"], "nested: not read, and among Arrow's types"),
     "Object": "Python's own objects, which Polars does not hand over",
     "Unknown": "no column can have it",
-    "Extension": "the base of a caller's own types, which their storages stand for",
+    "Extension": "the base of a caller's own types, which their storages represent",
 }
 
 

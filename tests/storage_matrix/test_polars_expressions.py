@@ -86,7 +86,7 @@ def _seen(column: TypedColumn, expression: pl.Expr, extremes: range) -> dict[Que
 
 
 def _is_polars(column: TypedColumn, expression: pl.Expr) -> bool:
-    """Say whether Polars itself computes an expression of ordinary values."""
+    """Return whether Polars itself computes an expression of ordinary values."""
     columns = {"c": column}
     try:
         frame_of(rows_of(columns, ()), columns).lazy().with_columns(y=expression).collect()

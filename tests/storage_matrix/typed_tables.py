@@ -151,7 +151,7 @@ def readings_of(schema: Schema, column: str) -> list[Query]:
 
 
 def _reads_alone(query: Query) -> bool:
-    """Say whether a query has keys, bins, months or lower case, which no query of all columns has."""
+    """Return whether a query has keys, bins, months or lower case, which no query of all columns has."""
     return bool(query.keys or query.binned or query.truncated or "lower(" in (query.where or ""))
 
 

@@ -1,6 +1,7 @@
 """As budgets grow without limit, every answer becomes the plain one: none converges to something else.
 
-Tables, policies, bounds and grains are generated, and what they are compared with is computed from the values
+Tables, policies, bounds and rounding steps are generated, and what they are compared with is computed from
+the values
 alone, by fractions.
 """
 
@@ -31,7 +32,7 @@ POLICIES = (
     prdp.Policy(f"{BUDGET} * (1 + w)"),
 )
 NEAR = Fraction(1, 10**4)
-"""Of a grain, or of a square of one: far more than the noise of such budgets, far less than any bias."""
+"""In rounding steps, or squares of them: far above the noise of such budgets, far below any bias."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is said to somebody who uses prdp for the first time: each message names what to write instead."""
+"""What is stated to somebody who uses prdp for the first time: each message names what to write instead."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_refusal_says_what_to_write(mistake: Callable[[], object], stated: str
 @pytest.mark.parametrize(
     ("options", "stated"),
     [
-        ({"tables": ["customers.parquet"]}, "no dict by the tables' names. Write tables={'customers': "),
+        ({"tables": ["customers.parquet"]}, "not a dict by the tables' names. Write tables={'customers': "),
         ({"references": "orders.customer"}, "Write references={'orders.customer': 'customers.id'}."),
     ],
 )
@@ -88,7 +88,7 @@ def test_what_is_stated_below_a_table_names_its_columns_where_they_differ() -> N
     reported = str(sales().agg(prdp.max("price"), prdp.count_distinct("ward"), n=prdp.count(), share=1))
     assert "\nchoice (max_price): records with little budget may lie above it" in reported
     assert "\ndistinct (count_distinct_ward): keys of few" in reported
-    assert "\nclip (n): clipped records can only pull it toward zero" in reported
+    assert "\nclip (n): clipped records can bias it toward zero" in reported
 
 
 def test_what_is_true_of_all_columns_names_none() -> None:
@@ -98,7 +98,7 @@ def test_what_is_true_of_all_columns_names_none() -> None:
 
 
 def test_a_column_that_was_not_asked_for_is_refused_with_those_that_were() -> None:
-    with pytest.raises(KeyError, match="'m' is no column of this table, which has: n"):
+    with pytest.raises(KeyError, match="'m' is not a column of this table, which has: n"):
         sales().agg(n=prdp.count(), share=1)["m"]
 
 
@@ -106,7 +106,7 @@ def test_a_maximum_has_an_interval_with_one_end_and_no_decimals_where_values_are
     largest = sales().max("price", share=1)
     low, high = largest.interval()
     assert high == float("inf")
-    assert f": {largest.value:,.0f}, {low:,.0f} or more (95 %" in str(largest)
+    assert f": {largest.value:,.0f}, from {low:,.0f}, no upper limit (95 %" in str(largest)
 
 
 def test_a_range_of_one_number_is_printed_with_its_decimals() -> None:

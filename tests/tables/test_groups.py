@@ -287,7 +287,7 @@ def test_an_empty_table_gives_ordinary_answers(query: Any) -> None:
         (lambda t: t.group_by("job"), "needs its public keys"),
         (lambda t: t.group_by("job", keys=["a", "a"]), "twice"),
         (lambda t: t.group_by("job", keys={"a", "b"}), "whose order is part of the question"),
-        (lambda t: t.group_by("job", keys={"job": "admin"}), "which is no list of keys"),
+        (lambda t: t.group_by("job", keys={"job": "admin"}), "which is not a list of keys"),
         (lambda t: t.histogram("balance", edges=[0, 10**400], share="1/2"), "beyond 1e300"),
         (lambda t: t.agg(prdp.count(), prdp.count(), share="1/2", shares=["1/2", "1/4"]), "at most share"),
         (lambda t: t.agg(prdp.count(), share="1/2", shares="1/2"), "does not fit share=1/2 and 1 queries"),
@@ -316,9 +316,9 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
 def test_values_that_no_expression_reads_are_not_distinguished() -> None:
     """Reading a column of Python objects may fail on a value, which would be an answer of its own."""
     table = prdp.open(pandas.DataFrame({"eps": [1.0], "thing": [object()]}), policy=prdp.Policy.constant(1))
-    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+    with pytest.raises(InvalidRequest, match="cannot distinguish values of Python objects"):
         table.count_distinct("thing", share="1/2")
-    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+    with pytest.raises(InvalidRequest, match="cannot distinguish values of Python objects"):
         table.group_by("thing", keys=["a"])
 
 

@@ -125,7 +125,7 @@ def test_results_are_those_of_sql_folded_by_the_private_record(
         owned[key].append(budget)
     in_order: dict[Any, list[int]] = defaultdict(list)
     in_bonn: dict[Any, list[int]] = defaultdict(list)
-    for key in owned.keys() - {None}:  # however often it stands there, each of its orders is there once
+    for key in owned.keys() - {None}:  # however often it is there, each of its orders is there once
         for number, customer, shop in orders:
             if customer != key:
                 continue
@@ -240,7 +240,7 @@ def test_simulated_answers_repeat_and_charge_nothing() -> None:
         assert [release.exact for release in one] == [release.exact for release in two]
         assert all(release.simulated for release in one)
     assert join.ledger.remaining == 1
-    with pytest.raises(InvalidRequest, match="stand at several ranks"):
+    with pytest.raises(InvalidRequest, match="are at several ranks"):
         simulate(join, prdp.median("price"), runs=1, seed=0)
 
 
@@ -253,7 +253,7 @@ def test_empty_tables_are_answered() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"private": "customer"}, "there is no table 'customer'"),
+        ({"private": "customer"}, "there is not a table 'customer'"),
         ({"key": "ident"}, "names the column 'ident'"),
         ({"public": ["shops", "customers"]}, "private and public at once"),
         ({"references": {**REFERENCES, "items.price": "orders.customer"}}, "joined in two ways"),
@@ -273,10 +273,10 @@ def test_empty_tables_are_answered() -> None:
         ({"references": {**REFERENCES, "orders": "customers.id"}}, "write 'table.column'"),
         ({"references": {**REFERENCES, "orders.custmer": "customers.id"}}, "Did you mean 'customer'"),
         ({"references": {"orders.shop": "customers.id"}}, "joins VARCHAR with BIGINT"),
-        ({"references": ["orders.customer"]}, "is no dict"),
-        ({"types": {"orders": "BIGINT"}}, "is no dict"),
+        ({"references": ["orders.customer"]}, "is not a dict"),
+        ({"types": {"orders": "BIGINT"}}, "is not a dict"),
         ({"types": {"order": {"number": "BIGINT"}}}, "names the table 'order'"),
-        ({"max_rows": 0}, "no number of rows"),
+        ({"max_rows": 0}, "not a number of rows"),
         ({"policy": [1]}, "not a policy"),
         ({"name": 5}, "no name"),
     ],
@@ -303,7 +303,7 @@ def test_rows_belong_to_private_records_by_their_key_alone() -> None:
 )
 def test_a_key_of_which_two_may_be_taken_for_one_is_refused(keys: Any) -> None:
     source = pyarrow.table({"id": keys, "eps": [3.0, 0.125]})
-    with pytest.raises(InvalidRequest, match=r"cannot tell values of \w+ apart"):
+    with pytest.raises(InvalidRequest, match=r"cannot distinguish values of \w+"):
         prdp.open_join({"people": source}, private="people", key="id", references={}, policy=POLICY)
 
 
@@ -348,7 +348,7 @@ def test_a_public_table_with_a_key_twice_is_refused_whenever_it_is_so(tmp_path: 
         (lambda j: j.over("items").sum("1 / price", round_to="1", share="1/2"), "no finite range"),
         (lambda j: j.over("shops").sum("town", share="1/2"), "needs numbers, but 'town' holds text"),
         (lambda j: j.count(share="1/2", method="partition"), "method='partition' keeps all rows of a unit"),
-        (lambda j: j.over("items").median("price", share="1/2"), "stand at several ranks"),
+        (lambda j: j.over("items").median("price", share="1/2"), "are at several ranks"),
         (lambda j: j.over("items").std("price", share="1/2"), "need a second pass"),
         (lambda j: j.over("shops").count_distinct("town", share="1/2"), "may hold several values"),
         (lambda j: j.over("shops").group_by("town", keys=["Ulm"]).min("number", share="1/2"), "bounds"),

@@ -221,7 +221,7 @@ def test_a_group_of_all_others_is_charged_to_everybody_in_the_filter() -> None:
     assert table.filter("job = 'clerk'").remaining == Fraction(1, 2)
 
 
-# What is said.
+# What is stated.
 
 
 def test_the_release_says_what_a_key_needs_and_how_many_are_false() -> None:
@@ -256,11 +256,11 @@ def test_whoever_can_hardly_find_a_key_is_warned_before_paying() -> None:
         ("zip", {"alphabet": "aab"}, "twice"),
         ("zip", {"longest": 400}, r"10\^300"),
         ("zip", {"alphabet": "a", "longest": 10**9}, "1,000 characters at most"),
-        ("age", {"between": np.array([1, 9])}, "is no pair"),
-        ("age", {"between": ()}, "is no pair"),
+        ("age", {"between": np.array([1, 9])}, "is not a pair"),
+        ("age", {"between": ()}, "is not a pair"),
         ("zip", {"among": ["a", "a"]}, "twice"),
         ("owns", {"false_keys": 1}, "too much"),
-        ("zip", {"false_keys": 0}, "no number of false keys"),
+        ("zip", {"false_keys": 0}, "not a number of false keys"),
         (["zip", "age"], {"pattern": "[0-9]{5}"}, "of several columns"),
         (["zip", "zip"], {}, "twice"),
         (prdp.bins("age", [0, 9]), {}, "bins are public"),

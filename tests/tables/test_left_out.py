@@ -1,4 +1,4 @@
-"""Beside every answer stands which records it is not about, by the policy and the columns' types alone."""
+"""Beside every answer is which records it is not about, by the policy and the columns' types alone."""
 
 from __future__ import annotations
 
@@ -210,5 +210,5 @@ def test_the_share_that_is_found_is_for_all_records_and_says_which_records_none_
 def test_notes_of_a_statement_name_the_statement_s_own_columns() -> None:
     notes = opened().sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", redraw=True).notes
     assert f"{STATED} (n)" in notes
-    assert "clip (n): clipped records can only pull it toward zero" in notes
-    assert "clip (d): clipped records can move it either way" in notes
+    assert "clip (n): clipped records can bias it toward zero" in notes
+    assert "clip (d): clipped records can bias it either way" in notes

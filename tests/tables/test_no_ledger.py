@@ -1,4 +1,4 @@
-"""An account in memory is forgotten, of a file and of a frame alike: whoever begins one is told."""
+"""An account in memory is forgotten, of a file and of a frame alike: whoever begins one is reported."""
 
 from __future__ import annotations
 

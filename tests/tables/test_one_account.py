@@ -1,4 +1,4 @@
-"""One source has one account: a second one is refused, one that is begun is said, one in memory warned of."""
+"""One source has one account: a second one is refused, a new one is stated, one in memory warned of."""
 
 from __future__ import annotations
 

@@ -214,8 +214,8 @@ def test_texts_that_a_session_collates_are_still_two_units() -> None:
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda t: t.median("o_totalprice", share="1/2"), "stand at several ranks"),
-        (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "stand at several ranks"),
+        (lambda t: t.median("o_totalprice", share="1/2"), "are at several ranks"),
+        (lambda t: t.quantiles("o_totalprice", ["1/4", "3/4"], share="1/2"), "are at several ranks"),
         (lambda t: t.count_distinct("o_orderstatus", share="1/2"), "may hold several values"),
         (lambda t: t.variance("o_totalprice", share="1/2"), "second pass"),
         (lambda t: t.std("o_totalprice", share="1/2"), "second pass"),
@@ -247,7 +247,8 @@ def test_what_is_not_proved_is_refused_with_the_reason_before_any_charge(ask: An
 def test_sums_too_large_to_share_out_among_groups_are_refused() -> None:
     table = orders(bounds={"o_totalprice": (100, 2**43)}, policy="100000 / o_totalprice")
     with pytest.raises(
-        InvalidRequest, match="8,796,093,022,208 grains of 1 in each of 1,048,576 rows: 2\\^63 or more"
+        InvalidRequest,
+        match="8,796,093,022,208 rounding steps of 1 in each of 1,048,576 rows: 2\\^63 or more",
     ):
         table.group_by("o_orderstatus", keys=STATUS).sum("o_totalprice", share="1/2")
     assert table.ledger.remaining == 1
@@ -259,7 +260,7 @@ def test_the_protected_column_is_known_and_can_be_distinguished() -> None:
         orders(privacy_unit="o_custkeys")
     assert orders(privacy_unit="O_CUSTKEY").privacy_unit == "o_custkey"
     things = pd.DataFrame({"thing": [object()]})
-    with pytest.raises(InvalidRequest, match="cannot tell values of Python objects apart"):
+    with pytest.raises(InvalidRequest, match="cannot distinguish values of Python objects"):
         prdp.open(things, policy=prdp.Policy.constant(1), privacy_unit="thing")
 
 

@@ -1,4 +1,4 @@
-"""Simulation and planning take stand-ins alone, and what a stand-in answers is marked, whoever asks how."""
+"""Simulation and planning take synthetic tables alone, and answers of synthetic tables are marked."""
 
 from __future__ import annotations
 
@@ -230,9 +230,9 @@ def test_a_number_of_runs_is_a_whole_number_from_1_on(runs: Any) -> None:
         (graph(synthetic=True), prdp.graphs.edges()),
     ]
     for opened, query in asked:
-        with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
+        with pytest.raises(InvalidRequest, match=r"runs=.* is not a number of runs"):
             simulate(opened, query, runs=runs, seed=0)
-    with pytest.raises(InvalidRequest, match=r"runs=.* is no number of runs"):
+    with pytest.raises(InvalidRequest, match=r"runs=.* is not a number of runs"):
         prdp.share_for(prdp.count(), error="10%", like=table(synthetic=True), runs=runs)
 
 

@@ -239,7 +239,7 @@ def test_the_caveat_of_a_signed_sum_says_that_clipping_may_move_it_either_way() 
 
 
 def test_small_groups_do_not_collapse() -> None:
-    """Two tiers of budgets, and ordinary privacy with a fine grain, in tables of a few thousand rows."""
+    """Two tiers of budgets, and ordinary privacy with a fine rounding step, in tables of a few thousand."""
     tiers = {"v": np.ones(5000, int), "eps": np.array([0.1, 10.0] * 2500)}
     policy = prdp.Policy.column("eps", at_least="1/10", at_most=10)
     table = prdp.open(tiers, policy=policy, synthetic=True)

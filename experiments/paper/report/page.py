@@ -45,12 +45,12 @@ def page(
 
     Args:
         title: Its heading.
-        lead: What stands above all sections.
+        lead: What is above all sections.
         sections: The sections.
         pictures: The figures' PNGs by name.
         other: The file of another page that belongs to it.
-        brief: Whether the findings stand at the top.
-        first: What stands above everything else.
+        brief: Whether the findings are at the top.
+        first: What is above everything else.
         files: Files beside the page that have the raw results.
     """
     links = "".join(f'<a href="#{_anchor(s.title)}">{escape(s.title)}</a> ' for s in sections)

@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a figure: its name and points, the kind of method it stands for, and the ends of bars."""
+    """A line of a figure: its name and points, the kind of method it represents, and the ends of bars."""
 
     name: str
     points: tuple[tuple[float, float], ...]

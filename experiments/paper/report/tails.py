@@ -1,4 +1,4 @@
-"""How measured errors stand in tables."""
+"""How measured errors are in tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_spread(figure: OverSeeds, digits: int = 3) -> str:
 
 
 def tail_row(name: str, measures: Measures, kind: Kind) -> Row:
-    """Return a row under ``HEADER``: what the trimmed mean hides stands beside it."""
+    """Return a row under ``HEADER``: what the trimmed mean hides is beside it."""
     m = measures
     tail = (with_spread(figure) for figure in (m.p90, m.p99, m.mean))
     return Row((name, number(m.trimmed), number(m.median), *tail), kind)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 AT_ONCE = 1 << 18
-"""So many rows are worked on together: what is held beside them does not grow with their number."""
+"""Rows per batch; memory beside them does not grow with the number of rows."""
 
 _MAX_THREADS = 4
 
@@ -248,7 +248,7 @@ def runs(columns: Sequence[Column], length: int) -> Places:
 
 
 def same(one: Iterable[Column], other: Iterable[Column]) -> bool:
-    """Say whether columns hold the same numbers, however wide their forms are."""
+    """Return whether columns hold the same numbers, however wide their forms are."""
     return all(np.array_equal(mine, yours) for mine, yours in zip(one, other, strict=True))
 
 

@@ -43,7 +43,7 @@ _DOUBLE_BITS = 52
 """Whole numbers that add up to less than 2^52 are added up exactly by doubles."""
 
 _DENSE = 4
-"""Of a stretch of which one row in so many is wanted, those that are not are left out one by one."""
+"""Stride above which unwanted rows of a stretch are skipped one by one."""
 
 
 def limbs(column: Column, terms: int) -> list[Column]:

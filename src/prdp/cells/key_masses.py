@@ -13,7 +13,7 @@ from prdp.cells.columns import Column, exact_column
 from prdp.levels import Levels
 
 _FEW = 16
-"""So many keys are looked up one after the other, each in all rows at once."""
+"""Number of keys that are looked up one after the other, each in all rows at once."""
 
 Row = tuple[Any, ...]
 
@@ -36,7 +36,7 @@ class KeyMasses:
 
     @classmethod
     def of(cls, levels: Levels, masses: Mapping[Row, int]) -> KeyMasses:
-        """Return the masses of keys, none of which can stand there twice.
+        """Return the masses of keys, none of which can occur twice.
 
         >>> from fractions import Fraction
         >>> found = KeyMasses.of(Levels(Fraction(1), Fraction(2)), {(b"chef",): 3, (b"clerk",): 5})

@@ -32,7 +32,7 @@ _GENERATIONS = 4  # halved before anybody looks whether they must be: one evalua
 _MAX_HALVINGS = 4096
 _MAX_NODES = 40_000
 _LARGEST_POLICY = 150
-"""Beyond so many halvings, nodes looked at, or nodes of a policy, it would take longer than it is worth."""
+"""Limits on halvings, nodes visited and nodes of a policy: beyond them the search is not worth its time."""
 _WIDENED = Fraction(_STEP) * Fraction(2**28 + 1, 2**28)
 """A step, and above what rounding adds to a ratio of doubles."""
 _DOUBLE_SLACK = 2.0**-30  # covers the last places of an engine's logarithm: proofs/lemmas.md
@@ -274,12 +274,12 @@ def quanta_within(
 
 
 def _have_short(budgets: Intervals, starts: Intervals) -> Marks:
-    """Say whether the budgets of pieces hardly differ, but for what other columns do to them."""
+    """Return whether the budgets of pieces hardly differ, but for what other columns do to them."""
     return budgets.high * starts.low <= budgets.low * starts.high * _SHORT
 
 
 def _are_short(pieces: Intervals, measure: Measure | None) -> Marks:
-    """Say whether values hardly differ or are below a rounding step; all do where nothing is added up."""
+    """Return whether values hardly differ or are below a rounding step; all do where nothing is added up."""
     low, high = abs(pieces.low), abs(pieces.high)
     if measure is None:
         return np.ones(low.size, dtype=bool)

@@ -23,9 +23,9 @@ COMMANDS = {
     "init": "Write prdp.toml: a table, its policy, bounds and public keys.",
     "check": "Say whether all of prdp.toml is in order; reads no record.",
     "ask": "Answer a SQL question with differential privacy.",
-    "preview": "Show how large a question's error would be, on synthetic table data.",
+    "preview": "Show how large a question's error would be, on synthetic data.",
     "compare": "Ask the same questions under several policies, side by side.",
-    "ledger": "Show what is spent, by whom, when and on what.",
+    "ledger": "Show the charges, with author, time and query.",
     "engine": "Say who can read records here, and check how it reads them.",
     "policy": "Show what a policy promises: its range, domains, a plot.",
     "demo": "Ask a made-up bank, and compare with the truth.",
@@ -117,7 +117,7 @@ def _refuse_passwords(written: Sequence[str]) -> None:
 
 
 def _explained(error: BaseException) -> int | None:
-    """Say what went wrong if it is something to expect, and return the exit code for it."""
+    """Report an expected error and return its exit code."""
     match error:
         case KeyboardInterrupt():
             return 130

@@ -76,7 +76,7 @@ _FAR = 10  # times the answers
 
 
 def bars(labels: Sequence[str], answers: Sequence[Any], width: int) -> list[str]:
-    """Return a line for each answer, on one axis; an arrow stands for an end that is far away or not there.
+    """Return a line for each answer, on one axis; an arrow marks an end that is far away or not there.
 
     >>> from prdp.release.release import Release
     >>> from fractions import Fraction
@@ -271,7 +271,7 @@ def read_statement_from(given: str) -> str:
 
 
 def _announce(place: Path | str) -> None:
-    """Say in one line that an account was begun."""
+    """Report in one line that a ledger was created."""
     shown: Path | str = shown_place(place)
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
         shown = place.relative_to(Path.cwd())

@@ -28,7 +28,7 @@ from prdp.schema import Kind
 from prdp.testing.truth import LEFT_OUT, sample_counts
 
 OK, LOOK, WRONG = "ok", "!", "!!"
-"""What stands before a line: all is well, look at this, and nothing can be asked until it is mended."""
+"""Marks before a line: fine, worth a look, and an error that blocks every query."""
 
 _FIRST = 3  # keys
 
@@ -50,7 +50,7 @@ def check(
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of prdp.toml.")] = False,
 ) -> None:
-    """Say whether all of prdp.toml is in order; reads no record."""
+    """Return whether all of prdp.toml is in order; reads no record."""
     if schema:
         show_json(json_schema())
         return
@@ -130,7 +130,7 @@ def _first(keys: Sequence[Any]) -> str:
 
 
 def _searched(facts: Facts, column: str, keys: object) -> str:
-    """Say which keys of a column that nobody lists are found."""
+    """Describe how keys of a column without a list are found."""
     described = isinstance(keys, dict) and {"pattern", "among", "alphabet"} & keys.keys()
     texts = column in facts.schema and facts.schema[column].kind is Kind.TEXT and not described
     ascii_only = "; texts with other characters than printable ASCII's are never found" if texts else ""
@@ -146,7 +146,7 @@ def _without_budget(facts: Facts) -> Iterator[Line]:
 
 
 def _account(opened: Project, name: str) -> str:
-    """Say what is left, of an account that fits the table; begins none."""
+    """Report the remaining budget of a ledger that fits the table; creates none."""
     place = opened.ledger_of(name)
     shown = place.name if isinstance(place, Path) else shown_place(place)
     if not opened.is_begun(name):

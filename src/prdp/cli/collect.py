@@ -194,7 +194,7 @@ def show_result(found: Mapping[str, Any]) -> None:
 
 @contextmanager
 def following() -> Iterator[Callable[[Desk], None]]:
-    """Say on a terminal, again and again, how far a served study is; yields what to call with the desk."""
+    """Show the progress of a served study on a terminal; yields a callback for its group commit."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

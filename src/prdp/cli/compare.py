@@ -1,4 +1,4 @@
-"""``prdp compare``: the same questions under several policies, side by side, on synthetic table data."""
+"""``prdp compare``: the same questions under several policies, side by side, on synthetic data."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class DemoLine:
 
     @property
     def noise(self) -> float:
-        """How far the noise alone strays, 95 times in 100."""
+        """Half-width of the noise alone, 95 % of the time."""
         low, high = self.release.interval(tail_factor=1)
         return (high - low) / 2
 
@@ -309,7 +309,7 @@ def _answers(lines: list[DemoLine], width: int) -> RenderableType:
 
 
 def _conditions(lines: list[DemoLine]) -> list[str]:
-    """Say what intervals leave aside, and which accounts counted for less."""
+    """Explain what intervals exclude, and which accounts were clipped."""
     sentences = [
         f'The interval of "{line.asked}": {line.release.excludes}.' for line in lines if line.release.excludes
     ]

@@ -28,7 +28,7 @@ _ANY_WIDTH = 10_000
 
 
 class Format(StrEnum):
-    """How answers are printed."""
+    """Output formats of answers."""
 
     TABLE = "table"
     CSV = "csv"
@@ -164,7 +164,7 @@ def _json(answers: SqlAnswers) -> str:
 
 
 def _closed(value: Any) -> Any:
-    """Return a value as JSON and CSV have it; no number stands for an end that is not there."""
+    """Return a value as JSON and CSV have it; a missing end is null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float) else str(value)

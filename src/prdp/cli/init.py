@@ -136,7 +136,7 @@ def _add_types(
 ) -> list[str]:
     """Give every column of a CSV file a type, and return the columns of which nothing was known.
 
-    What was said comes first, then what was guessed, then a number where there are bounds, else text.
+    Options come first, then what was guessed, then a number where there are bounds, else text.
     """
     if any(columns.values()):
         return []
@@ -161,7 +161,7 @@ def _add_types(
 
 
 def _taken_for_text(names: list[str]) -> str:
-    """Say which columns are taken for text, and what to do about it."""
+    """Report which columns are read as text, and how to change that."""
     which = f"{listed(names)} are" if len(names) > 1 else f"{names[0]} is"
     return plain(
         f"{which} taken for text: a CSV file says no types, and no record was read. If that is wrong, "
@@ -175,7 +175,7 @@ def _number_type(round_to: str | None) -> str:
 
 
 def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
-    """Ask for what no option said."""
+    """Ask for what no option gave."""
     write(f"Columns: {plain(', '.join(columns))}")
     kinds = declared.get("types") or columns
     numbers = [name for name in columns if not kinds[name].startswith((_TEXT, "DATE", "TIME", "BOOL"))]
@@ -222,7 +222,7 @@ def _ask_at_most(declared: dict[str, Any]) -> None:
             return warned(given.project_of(name, declared).facts(name).policy)
         except PolicyError as error:
             return str(error) if "at_most" in error.arguments else ""
-        except PrdpError:  # is told when the file is tried
+        except PrdpError:  # reported when the file is tried
             return ""
 
     if "at_most" in declared or not (wrong := wrong_with_it()):

@@ -1,4 +1,4 @@
-"""``prdp ledger``: what has been spent of a table's budgets, by whom, when and on what."""
+"""``prdp ledger``: charges to a table's budgets, with author, time and query."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
     where: Annotated[str | None, _WHERE] = None,
     head: Annotated[str | None, _HEAD] = None,
 ) -> None:
-    """Show what is spent of a table's budgets, what is left, by whom, when and on what.
+    """Show what is spent of a table's budgets, and what remains, with author, time and query.
 
     prdp ledger FILE verify checks every row of the hash chain; with --head HASH, also that the ledger has
     the row of a head that was printed before by prdp ledger FILE head and kept elsewhere.
@@ -184,7 +184,9 @@ def ledger(  # noqa: PLR0917  (each is an option)
     place = _only_ledger_here(to_read=to_read) if file is None else from_environment(file)
     account = DurableLedger(place, expected_head=head)
     if (words or where is not None) and (as_json or as_csv or backup is not None or (words and where)):
-        raise InvalidRequest("verify, head, quota, copy and --where stand alone: remove the other options.")
+        raise InvalidRequest(
+            "verify, head, quota, copy and --where cannot be combined: remove the other options."
+        )
     if words:
         _ACTS.get(words[0], set_quota)(account, words)
         return
@@ -205,7 +207,7 @@ def ledger(  # noqa: PLR0917  (each is an option)
 
 
 def _meant(file: str | None, words: list[str]) -> tuple[str | None, list[str]]:
-    """Return the ledger and what is to be done with it, where the ledger is left away or said second."""
+    """Return the ledger and what is to be done with it, where the ledger is omitted or given second."""
     if file == "copy" and len(words) == 2:  # as cp has it
         return words[0], ["copy", words[1]]
     if file in {"verify", "head"} and len(words) == 1:
@@ -216,7 +218,7 @@ def _meant(file: str | None, words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def _verify(account: DurableLedger, words: list[str]) -> None:
-    """Say that every row was verified, which opening the ledger has done."""
+    """Report that every row was verified, as opening the ledger does."""
     _refuse_more_than_one(words)
     answered = sum(entry.release is not None for entry in account.entries)
     write(f"{account.shown}: every row follows from the one before it.")
@@ -302,7 +304,7 @@ def _bar(remaining: Fraction, *, by_region: bool) -> list[str]:
         f"{least}{shown_part(part)} {what} ({float(100 * part):.3g} %)"
         for part, what, least in (
             (spent, "spent", "at most " if by_region else ""),
-            (remaining, "remaining", "at least " if by_region else ""),
+            (remaining, "left", "at least " if by_region else ""),
         )
     ]
     return [f"[{'#' * filled}{'.' * (room - filled)}]", f"{', '.join(words)} of every budget"]

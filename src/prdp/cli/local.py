@@ -49,7 +49,7 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class EstimateLine:
-    """One number of the answer: what it is, the truth, and what the runs said."""
+    """One number of the answer: what it is, the truth, and the results of the runs."""
 
     label: str
     truth: float
@@ -73,7 +73,7 @@ class EstimateLine:
         return f"{number(100 * median(abs(value - self.truth) for value in heard) / abs(self.truth), 3)} %"
 
     def as_dict(self) -> dict[str, object]:
-        """Return the line for JSON; null for what is no number."""
+        """Return the line for JSON; null for what is not a number."""
         return {
             "label": self.label,
             "truth": _finite(self.truth),
@@ -215,7 +215,7 @@ def _of_part(run: Estimate, place: int) -> Estimate:
 
 
 def _line(label: str, truth: float, found: list[Estimate]) -> EstimateLine:
-    """Return a line of what the runs said; one in which nothing was heard said nothing."""
+    """Return a line of the results of the runs; one without signal has none."""
     values = [math.nan if run.unheard else run.value for run in found]
     return EstimateLine(label, truth, values, median(run.deviation for run in found))
 

@@ -56,7 +56,7 @@ class Axis:
         return cls(start, high, logarithmic=True)
 
     def value(self, part: float) -> float:
-        """Return what stands at a place between 0 and 1."""
+        """Return the value at a place between 0 and 1."""
         if self.low == self.high:
             return self.low
         if self.logarithmic:
@@ -64,7 +64,7 @@ class Axis:
         return self.low * (1 - part) + self.high * part
 
     def part(self, value: float) -> float:
-        """Return where a value stands, between 0 and 1."""
+        """Return where a value is, between 0 and 1."""
         if self.low == self.high:
             return 0.5
         if self.logarithmic:
@@ -77,7 +77,7 @@ class Axis:
 def curve(
     budget: Callable[[float], float | None], holes: list[Interval], across: Axis, up: Axis, width: int
 ) -> list[str]:
-    """Return the lines of a plot; an x on the axis stands where there is no budget somewhere."""
+    """Return the lines of a plot; an x on the axis is where there is no budget somewhere."""
     columns = max(20, min(width, 80) - _LABEL - 2)
     canvas = [[" "] * columns for _ in range(_ROWS)]
     axis = ["x" if _meets(holes, across, column, columns) else "-" for column in range(columns)]

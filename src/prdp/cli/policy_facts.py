@@ -178,7 +178,7 @@ LARGE = 10
 
 
 def warned(policy: Policy) -> str:
-    """Return what is said of a policy whose largest budget is too large; empty of one whose is not.
+    """Return the facts of a policy whose largest budget is too large; empty of one whose is not.
 
     >>> warned(Policy("1 / visits", at_least="1/8", at_most=1))
     ''

@@ -1,4 +1,4 @@
-"""``prdp preview``: how large the error of a question would be, at several shares, on stand-in data."""
+"""``prdp preview``: how large the error of a question would be, at several shares, on synthetic data."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def preview(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show how large a question's error would be, on synthetic table data.
+    """Show how large a question's error would be, on synthetic data.
 
     Reads no private record and charges nothing.
     """
@@ -78,7 +78,7 @@ def preview(
 
 
 def synthetic(opened: Project, name: str, like: str) -> tuple[Project, Any]:
-    """Return the stand-in that an option names, a file or made-up records, and the project to ask it with."""
+    """Return the synthetic table that an option names, a file or generated records, and its project."""
     if opened.is_join(name):
         each = ", ".join(f"{table!r}: ..." for table in opened.tables_of(name))
         raise InvalidRequest(
@@ -103,7 +103,7 @@ def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> Non
 
 
 def without_records(lines: Iterable[Errors]) -> list[str]:
-    """Return what is said of groups that have no record in a synthetic table."""
+    """Return the facts of groups that have no record in a synthetic table."""
     empty = {key: None for line in lines for key in line.empty}
     if not empty:
         return []

@@ -32,7 +32,7 @@ def show_json(content: object) -> None:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Say on a terminal what is being done, and take it away when it is done."""
+    """Show a status line on a terminal until the work is done."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -43,7 +43,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Say on a terminal what is being done and, where records are read for long, how long and how far."""
+    """Show a status line on a terminal, with elapsed time and progress where records are read for long."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -55,7 +55,7 @@ def reading(what: str) -> Iterator[None]:
 
 @contextmanager
 def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Say on a terminal how many steps are done; yields what to call with their number."""
+    """Show the number of finished steps on a terminal; yields a callback for it."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

@@ -134,7 +134,7 @@ def asked_facts(
 
 @contextmanager
 def _explained_failures(url: str) -> Iterator[None]:
-    """Say of an exchange that broke off what the system says of it."""
+    """Describe a broken connection in the system's words."""
     try:
         yield
     except (URLError, HTTPException, OSError) as error:
@@ -268,7 +268,7 @@ def _facts(body: bytes) -> dict[str, Any]:
 
 
 def _refused(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _harmless(given: Any) -> Any:

@@ -52,12 +52,14 @@ def refuse_unless_mappings(**options: object) -> None:
     >>> refuse_unless_mappings(bounds=[(0, 100)])
     Traceback (most recent call last):
     ...
-    prdp.errors.InvalidRequest: bounds=[(0, 100)] is no dict by column. Write bounds={'balance': ...}.
+    prdp.errors.InvalidRequest: bounds=[(0, 100)] is not a dict by column. Write bounds={'balance': ...}.
     """
     for name, option in options.items():
         if option is not None and not isinstance(option, Mapping):
             by, such = _DICTS.get(name, ("column", "'balance': ..."))
-            raise InvalidRequest(f"{name}={short_repr(option)} is no dict by {by}. Write {name}={{{such}}}.")
+            raise InvalidRequest(
+                f"{name}={short_repr(option)} is not a dict by {by}. Write {name}={{{such}}}."
+            )
 
 
 def known_column(column: str, schema: Schema, what: str) -> str:
@@ -163,7 +165,8 @@ def read_privacy_unit(column: str | None, schema: Schema) -> str | None:
     if schema[known].kind is Kind.OTHER:
         raise InvalidRequest(
             Argument("privacy_unit", column),
-            f" cannot tell values of {schema[known].native} apart. Give a column of numbers, texts or dates.",
+            f" cannot distinguish values of {schema[known].native}. Give a column of numbers, texts or "
+            "dates.",
         )
     return known
 
@@ -276,7 +279,7 @@ def column_of(record: Mapping[str, Any], column: str, expression: Node | None) -
 
 
 def rounding_of(column: str, schema: Schema, rounding: Rounding) -> Fraction | None:
-    """Return the grain of a column's values: as declared, or as its type says; None where neither does.
+    """Return the rounding step of a column: as declared, or of its type; None where there is neither.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)")}
     >>> rounding_of("price", cents, {}), rounding_of("price", cents, {"price": Fraction(1, 2)})
@@ -299,7 +302,8 @@ _MAX_STEPS_OF_A_UNIT = 2**62
 def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: int = 1) -> Fraction | None:
     """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
 
-    It is the exact step of the type (a decimal's scale, a grain that follows) where the bounds hold at most
+    It is the exact step of the type (a decimal's scale, a rounding step that follows) where the bounds hold
+    at most
     ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
     at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
     The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
@@ -324,9 +328,9 @@ def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: in
 
 
 def derived_rounding(node: Node, schema: Schema, rounding: Rounding) -> Fraction | None:  # noqa: PLR0911  (one a class)
-    """Return a grain of which every value of an expression is a whole multiple; None where none follows.
+    """Return a step of which every value of an expression is a whole multiple; None where none follows.
 
-    0 stands for what is always 0.
+    0 represents what is always 0.
 
     >>> cents = {"price": ColumnType(Kind.NUMBER, native="DECIMAL(15,2)"), "n": ColumnType(Kind.NUMBER)}
     >>> str(derived_rounding(parse("price * (1 - price)"), cents, {}))

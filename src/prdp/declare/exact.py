@@ -11,16 +11,16 @@ from typing import TypeGuard
 from prdp.errors import Argument, InvalidRequest
 
 Exact = int | float | str | Fraction | Decimal
-"""What is accepted where a number must be exact: ``3``, ``0.1``, ``"1/10"``, ``Fraction(1, 10)``."""
+"""Types accepted for exact numbers: ``3``, ``0.1``, ``"1/10"``, ``Fraction(1, 10)``."""
 
 _MAX_DIGITS = 400
 _MAX = 10**_MAX_DIGITS
 _LONGEST_REPR = 100
 MAX_DENOMINATOR = 10**12
-"""How fine a share may be; the sum of many has to stay writable."""
+"""Largest denominator of a share; the sum of many has to stay writable."""
 
 MAX_BITS = 12_000
-"""How long the denominator of a sum of shares may be, but for what decimals add to it."""
+"""Longest denominator of a sum of shares, except for what decimals add to it."""
 
 _MAX_DECIMALS = 12
 """A float of more decimals is a quotient such as 1/3, or noise of arithmetic: nobody typed it."""
@@ -66,7 +66,7 @@ def _float(value: Real, what: str) -> Fraction:
         same = float(near) == float(value) or str(type(value)(float(near))) == text  # type: ignore[call-arg]
         raise InvalidRequest(
             f"{what}={text} is a float of more than {_MAX_DECIMALS} decimals, and which number is meant "
-            f"cannot be told. Write {what}={(str(near) if same else f'{float(value):.12g}')!r}."
+            f"is unknown. Write {what}={(str(near) if same else f'{float(value):.12g}')!r}."
         )
     return _read(text, what)
 
@@ -127,7 +127,7 @@ def short_repr(value: object) -> str:
 
 
 def spelled(value: Fraction | int) -> str:
-    """Return a number in digits, however many; ``str`` fails where Python is told to write no more.
+    """Return a number in digits, however many; ``str`` fails beyond Python's own limit of digits.
 
     >>> spelled(Fraction(-1, 3)), len(spelled(10**5000))
     ('-1/3', 5001)
@@ -149,13 +149,13 @@ def fraction_of(text: str) -> Fraction:
     (Fraction(-1, 3), True)
 
     Raises:
-        ValueError: The text is no number.
+        ValueError: The text is not a number.
         ZeroDivisionError: It divides by zero.
     """
     if len(text) <= _GROUP:
         return Fraction(text)
     if not _RATIO.fullmatch(text):
-        raise ValueError("the text is no number")
+        raise ValueError("the text is not a number")
     above, _, below = text.partition("/")
     return Fraction(whole_of(above), whole_of(below or "1"))
 
@@ -181,5 +181,5 @@ def whole_of(text: str) -> int:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Say whether a value is an integer, and no truth value."""
+    """Return whether a value is an integer, and no truth value."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Public groups: by what records are told apart, and the listed keys. Nothing here is read from records."""
+"""Public groups: the grouping of records, and the listed keys. Nothing here is read from records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from prdp.expressions.tokens import number_text
 from prdp.schema import ColumnType, Kind, Schema
 
 Calendar = Literal["year", "quarter", "month", "week", "day", "hour"]
-"""What a moment can be cut down to."""
+"""Parts that a datetime can be truncated to."""
 
 _LISTED = 20
 
@@ -141,7 +141,7 @@ def key_type(key: GroupKey, schema: Schema) -> ColumnType:
 
 
 def bins(column: str, edges: Iterable[Number]) -> Binned:
-    """Tell records apart by which interval a number lies in, for ``group_by``.
+    """Group records by the interval that a number lies in, for ``group_by``.
 
     The intervals contain their lower end; the last one contains its upper end too. Numbers beyond
     the edges are in no group.
@@ -152,7 +152,9 @@ def bins(column: str, edges: Iterable[Number]) -> Binned:
     ['[0, 18)', '[18, 65.5]']
     """
     if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
-        raise InvalidRequest(f"edges={short_repr(edges)} is no list of numbers. Write edges=[0, 100, 1000].")
+        raise InvalidRequest(
+            f"edges={short_repr(edges)} is not a list of numbers. Write edges=[0, 100, 1000]."
+        )
     read = tuple(_edge(edge, column) for edge in at_most(edges, MAX_KEYS + 1, "edges="))
     if len(read) < 2 or any(low >= high for low, high in pairwise(read)):
         shown = [_shown(edge) for edge in read]
@@ -180,7 +182,7 @@ def _edge(edge: object, column: str) -> Fraction:
 
 
 def date_trunc(part: str, column: str) -> Truncated:
-    """Tell records apart by the year, quarter, month, week, day or hour of a moment, for ``group_by``.
+    """Group records by the year, quarter, month, week, day or hour of a datetime, for ``group_by``.
 
     >>> str(date_trunc("month", "opened"))
     "date_trunc('month', opened)"
@@ -203,7 +205,7 @@ class Grouping:
     Attributes:
         by: What records are distinguished by.
         keys: The groups, in the caller's order; one value for each of ``by``.
-        notes: What is said of where the keys are from; recorded with the answers.
+        notes: Notes on where the keys are from; recorded with the answers.
     """
 
     by: tuple[GroupKey, ...]
@@ -211,7 +213,7 @@ class Grouping:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
-        """Tell most groupings apart without a look at all keys, which may be a hundred thousand."""
+        """Hash by few keys: there may be a hundred thousand."""
         return hash((self.by, len(self.keys), self.keys[:1], self.keys[-1:]))
 
     @property
@@ -299,7 +301,7 @@ def group_key(key: object, schema: Schema) -> GroupKey:
     if isinstance(key, str | Node):
         read = read_column(key, schema, "group_by")
         if read.type.kind is Kind.OTHER:
-            raise InvalidRequest(f"group_by({read.name!r}) cannot tell values of {read.type.native} apart.")
+            raise InvalidRequest(f"group_by({read.name!r}) cannot distinguish values of {read.type.native}.")
         return Values(read.name, read.expression)
     if isinstance(key, Truncated):
         read = read_column(key.expression or key.column, schema, "date_trunc")
@@ -317,17 +319,17 @@ def group_key(key: object, schema: Schema) -> GroupKey:
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
-            f"group_by({key!r}) is no column. Write group_by({listed}, keys=[...]), without a list around "
+            f"group_by({key!r}) is not a column. Write group_by({listed}, keys=[...]), without a list around "
             "the columns."
         )
     raise InvalidRequest(
-        f"group_by({key!r}) is no column. Write its name, prdp.bins('balance', [0, 100]) or "
+        f"group_by({key!r}) is not a column. Write its name, prdp.bins('balance', [0, 100]) or "
         "prdp.date_trunc('month', 'opened')."
     )
 
 
 def _fitted(key: Binned) -> Binned:
-    """Refuse edges that the column's decimals cannot tell apart."""
+    """Refuse edges that the column's decimals cannot distinguish."""
     if any(low >= high for low, high in pairwise(key.edges)):
         raise InvalidRequest(f"two edges for {key.column!r} are the same decimal: leave one of them out.")
     return key

@@ -21,11 +21,11 @@ from prdp.expressions.tokens import is_writable
 from prdp.schema import ColumnType, Kind
 
 LARGEST_DOMAIN = 10**300
-"""How many keys a class may have."""
+"""Largest number of keys of a class."""
 
 _MAX_BLOCKS = 256
 MAX_LETTERS = 1000
-"""How many characters a text may have."""
+"""Longest text, in characters."""
 
 _SPECIAL = frozenset(".*+^$()|\\")
 
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def size(self) -> int:
-        """How many texts there are."""
+        """Number of texts."""
         return math.prod(map(len, self.sets))
 
     def nth(self, rank: int) -> str:
@@ -109,7 +109,7 @@ class TextClass:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return sum(block.size for block in self.blocks)
 
     @cached_property
@@ -129,7 +129,7 @@ class TextClass:
         return self.blocks[place].nth(rank - self._ends[place] + self.blocks[place].size).encode()
 
     def holds(self, key: object) -> bool:
-        """Say whether bytes are one of the keys; decided by their characters alone."""
+        """Return whether bytes are one of the keys; decided by their characters alone."""
         if not isinstance(key, bytes):
             return False
         try:
@@ -171,7 +171,7 @@ def _items(pattern: object) -> list[tuple[Letters, int, int]]:
 
 
 def _letter(pattern: str, place: int, special: frozenset[str] | set[str]) -> tuple[str, int]:
-    """Return one character, which a backslash may stand before, and the place after it."""
+    """Return one character, which a backslash may precede, and the place after it."""
     letter = pattern[place]
     if letter == "\\" and place + 1 < len(pattern) and not pattern[place + 1].isalnum():
         return pattern[place + 1], place + 2
@@ -198,7 +198,7 @@ def _set(pattern: str, start: int) -> tuple[Letters, int]:
 
 
 def _counts(pattern: str, place: int) -> tuple[int, int, int]:
-    """Return the least and the greatest count that stand at a place, and the place after them."""
+    """Return the least and the greatest count that are at a place, and the place after them."""
     if pattern[place : place + 1] == "?":
         return 0, 1, place + 1
     if pattern[place : place + 1] != "{":
@@ -260,13 +260,13 @@ class KeyClass(Protocol):
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
 
     def nth(self, rank: int, /) -> RawKey:
         """Return the key of a number."""
 
     def holds(self, key: RawKey, /) -> bool:
-        """Say whether something is one of the keys."""
+        """Return whether something is one of the keys."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class ListedKeys:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return len(self.keys)
 
     @cached_property
@@ -293,7 +293,7 @@ class ListedKeys:
         return self.keys[rank]
 
     def holds(self, key: RawKey) -> bool:
-        """Say whether a key is listed."""
+        """Return whether a key is listed."""
         return key in self._places
 
 
@@ -310,7 +310,7 @@ class WholeNumbers:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return self.high - self.low + 1
 
     def nth(self, rank: int) -> RawKey:
@@ -318,7 +318,7 @@ class WholeNumbers:
         return self.low + rank
 
     def holds(self, key: RawKey) -> bool:
-        """Say whether a key is a whole number of the range."""
+        """Return whether a key is a whole number of the range."""
         whole = isinstance(key, int) or (isinstance(key, float) and key.is_integer())
         return whole and self.low <= key <= self.high  # type: ignore[operator]
 
@@ -338,7 +338,7 @@ class MomentRange:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return _number(self.high, self.part) - _number(self.low, self.part) + 1
 
     def nth(self, rank: int) -> int:
@@ -346,7 +346,7 @@ class MomentRange:
         return microseconds_of(_moment(_number(self.low, self.part) + rank, self.part))
 
     def holds(self, key: RawKey) -> bool:
-        """Say whether a key is a first moment of the range."""
+        """Return whether a key is a first moment of the range."""
         if not isinstance(key, int) or not microseconds_of(self.low) <= key <= microseconds_of(self.high):
             return False
         moment = EPOCH + key * _MICROSECOND
@@ -422,7 +422,7 @@ class ProductClass:
 
     @cached_property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return math.prod(part.size for part in self.parts)
 
     def nth(self, rank: int) -> RawRow:
@@ -482,7 +482,7 @@ class KeyDomain:
 
     @cached_property
     def size(self) -> int:
-        """How many keys there are, one that several classes hold counted in each."""
+        """Number of keys; one that several classes hold counts in each."""
         return math.prod(sum(keys.size for keys, _ in column.classes) for column in self.columns)
 
     def class_of(self, key: RawRow) -> int | None:

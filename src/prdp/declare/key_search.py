@@ -83,14 +83,14 @@ COSTS = {kind: tuple(map(int, row.split())) for kind, row in _ROWS.items()}
 
 
 VERSION = 1
-"""Of the costs: a ledger keeps it, since other costs are another question."""
+"""Version of the costs: a ledger keeps it, since other costs make another query."""
 
 MAX_BITS = 256
 """Texts that cost more are not looked for: they would need some 180 over the share."""
 
 _PER_BIT = 8
 KINDS = ("start", "upper", "vowel", "consonant", "digit", "blank", "other")
-"""What a character may follow: nothing, or a character of a kind."""
+"""Context of a character: the start of the text, or the kind of the character before it."""
 
 
 def kind_of(letter: str) -> str:
@@ -167,7 +167,7 @@ class LikelyTexts:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return sum(self._of_cost())
 
     @property
@@ -195,7 +195,7 @@ class LikelyTexts:
             cost, kind, text = left, _KIND[letter], text + letter
 
     def holds(self, key: object) -> bool:
-        """Say whether bytes are one of the keys."""
+        """Return whether bytes are one of the keys."""
         bits = bits_of(key) if isinstance(key, bytes) else None
         return bits is not None and self.bits - self.step < bits <= self.bits
 
@@ -229,7 +229,7 @@ FALSE_KEYS = Fraction(1, 100)
 _MAX_FALSE_KEYS = 100
 _MAX_COLUMNS = 4
 _LISTED_PART = Fraction(9, 10)
-"""What a list has of the weight where other keys are looked for too."""
+"""Weight of a listed key where other keys are searched for too."""
 
 _WHOLE_DOUBLES, _WHOLE_FLOATS = 2**53, 2**24
 _Weighted = list[tuple[KeyClass, Fraction]]
@@ -237,7 +237,7 @@ _Weighted = list[tuple[KeyClass, Fraction]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySearch:
-    """What a caller says of the keys; of several columns, each in a dict by column.
+    """Caller's options of a key search; for several columns, a dict by column.
 
     Attributes:
         pattern: The form of texts, such as ``"[0-9]{5}"``.
@@ -256,7 +256,7 @@ class KeySearch:
     false_keys: Exact = FALSE_KEYS
 
     def domain(self, by: Sequence[GroupKey], schema: Schema, bounds: Bounds) -> KeyDomain:
-        """Return the possible keys, or refuse what is said of them."""
+        """Return the possible keys, or refuse wrong options."""
         names = [key.column for key in by]
         for what in ("pattern", "among", "between", "alphabet", "longest"):
             _refuse_unknown(what, getattr(self, what), names)
@@ -264,7 +264,7 @@ class KeySearch:
         return KeyDomain(columns, _false_keys(self.false_keys))
 
     def of(self, what: str, names: Sequence[str], name: str) -> Any:
-        """Return what is said of one column."""
+        """Return the facts of one column."""
         stated = getattr(self, what)
         if isinstance(stated, Mapping):
             return next((value for key, value in stated.items() if str(key).lower() == name.lower()), None)
@@ -276,10 +276,10 @@ class KeySearch:
 
 
 PRIVATE = "private"
-"""What stands in place of a list of keys where nobody has one: a question finds them, and pays for it."""
+"""Marker in place of a list of keys: a query finds them and pays for it."""
 
 SEARCHED_BY = tuple(field.name for field in fields(KeySearch))
-"""What a dict in place of a list of keys may hold, beside ``PRIVATE``."""
+"""Options of a key search that a dict in place of a list of keys may hold, beside ``PRIVATE``."""
 
 
 def read_keys(columns: object, schema: Schema) -> tuple[GroupKey, ...]:
@@ -298,7 +298,7 @@ def read_keys(columns: object, schema: Schema) -> tuple[GroupKey, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What is said of one column's keys."""
+    """Options of one column's key search."""
 
     search: KeySearch
     key: GroupKey
@@ -323,7 +323,7 @@ class _Column:
         return ColumnKeys(self.key.column, kind, (*classes, *others), facts)
 
     def _others(self, kind: ColumnType, facts: dict[str, Any], *, alone: bool) -> _Weighted:
-        """Return the classes beside a list; none where nothing is said of them and a list is given."""
+        """Return the classes beside a list; none where nothing is declared of them and a list is given."""
         takes = {Kind.TEXT: {"pattern", "alphabet", "longest"}, Kind.NUMBER: {"between"}}
         takes[Kind.MOMENT] = {"between"}
         stated = {
@@ -362,7 +362,7 @@ class _Column:
         letters = letters_of(PRINTABLE if alphabet is None else alphabet, "alphabet=")
         most = LONGEST if longest is None else longest
         if not is_integer(most) or most < 0:
-            raise InvalidRequest(f"longest={short_repr(most)} is no number of characters.")
+            raise InvalidRequest(f"longest={short_repr(most)} is not a number of characters.")
         if most > MAX_LETTERS or most * math.log10(len(letters)) > 300:
             raise InvalidRequest(
                 f"longest={short_repr(most)}: a text has {MAX_LETTERS:,} characters at most, and there may "
@@ -427,7 +427,7 @@ def _ends(between: Any, name: str) -> tuple[Any, Any]:
     pair = isinstance(between, tuple | list) and len(between) == 2
     if not pair:
         raise InvalidRequest(
-            f"between={short_repr(between)} for {name!r} is no pair: write ",
+            f"between={short_repr(between)} for {name!r} is not a pair: write ",
             Argument("between", (1, 99)),
             ".",
         )
@@ -460,7 +460,7 @@ def _false_keys(number: Exact) -> Fraction:
     read = exact(number, "false_keys")
     if not 0 < read <= _MAX_FALSE_KEYS or read.denominator > 10**12:
         raise InvalidRequest(
-            f"false_keys={short_repr(number)} is no number of false keys to expect: write 0.01, between "
+            f"false_keys={short_repr(number)} is not a number of false keys to expect: write 0.01, between "
             "1e-12 and "
             f"{_MAX_FALSE_KEYS}."
         )

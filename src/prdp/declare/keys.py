@@ -19,7 +19,7 @@ from prdp.schema import ColumnType, Kind
 
 MAX_KEYS = 100_000
 LARGEST = 10**300
-"""Beyond it no number is a key or an edge."""
+"""Largest magnitude of a key or an edge."""
 
 _MAX_BITS = 4096
 _LARGEST_FLOAT = 3.4e38
@@ -73,7 +73,7 @@ def rows_of(keys: object, names: Sequence[str]) -> list[tuple[object, ...]]:
         return list(zip(*columns, strict=True))
     if isinstance(keys, str | bytes | set | frozenset) or not isinstance(keys, Iterable):
         raise InvalidRequest(
-            f"keys={short_repr(keys)} is no list of keys, whose order is part of the question. Write "
+            f"keys={short_repr(keys)} is not a list of keys, whose order is part of the question. Write "
             "keys=['clerk', 'chef']."
         )
     alone = at_most(keys, MAX_KEYS, "keys=")
@@ -124,7 +124,7 @@ def _column_of(table: Mapping[str, Sequence[object]], name: str) -> list[object]
     column = table[same[0]]
     refuse_queries(column, "keys", f" for {name!r}")
     if isinstance(column, str | bytes | set | frozenset) or not isinstance(column, Iterable):
-        raise InvalidRequest(f"keys= has {short_repr(column)} for {name!r}, which is no list of keys.")
+        raise InvalidRequest(f"keys= has {short_repr(column)} for {name!r}, which is not a list of keys.")
     return at_most(column, MAX_KEYS, f"keys= for {name!r}")
 
 
@@ -165,7 +165,7 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
 
 
 def all_whole(rows: Sequence[tuple[object, ...]], column: ColumnType) -> bool:
-    """Say whether rows of one value each hold what a column of whole numbers is compared with as it is."""
+    """Return whether rows of one value each hold what a column of whole numbers is compared with as it is."""
     values: list[Any] = [value for (value,) in rows]
     if column.kind is not Kind.NUMBER or not column.integer or set(map(type, values)) != {int}:
         return False
@@ -199,7 +199,7 @@ def _moment(moment: Any) -> object:
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a value is None, NaN of any kind, NaT or NA.
+    """Return whether a value is None, NaN of any kind, NaT or NA.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
     (True, True, False, False)
@@ -284,7 +284,7 @@ def _number_key(exact: Fraction, column: ColumnType) -> int | float | None:
 
 
 def snapped(exact: Fraction, column: ColumnType) -> Fraction:
-    """Return the decimal that a number stands for in a column of decimals: 0.1 as a float is not 1/10.
+    """Return the decimal that a number represents in a column of decimals: 0.1 as a float is not 1/10.
 
     >>> snapped(Fraction(0.1), ColumnType(Kind.NUMBER, native="DECIMAL(6,2)"))
     Fraction(1, 10)
@@ -297,8 +297,8 @@ def snapped(exact: Fraction, column: ColumnType) -> Fraction:
 
 
 def _held_as_decimal(exact: Fraction, column: ColumnType) -> bool:
-    """Say whether a decimal column holds just this number, and no other with the same nearest double."""
+    """Return whether a decimal column holds just this number, and no other with the same nearest double."""
     found = _DECIMAL.fullmatch(column.native)
-    assert found is not None  # noqa: S101  (told to the type checker; see _number_key)
+    assert found is not None  # noqa: S101  (for the type checker; see _number_key)
     steps = exact * 10 ** int(found[2])
     return steps.denominator == 1 and bool(abs(steps) < 10 ** min(int(found[1]), _EXACT_DIGITS))

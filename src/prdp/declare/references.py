@@ -59,7 +59,7 @@ class Tree:
             raise InvalidRequest(f"public={public!r} is one text. Write public=[{public!r}].")
         for name in (private, *public):
             if name not in schemas:
-                raise InvalidRequest(f"there is no table {name!r}: the tables are {', '.join(schemas)}.")
+                raise InvalidRequest(f"there is not a table {name!r}: the tables are {', '.join(schemas)}.")
         if private in public:
             raise InvalidRequest(f"the table {private!r} cannot be private and public at once.")
         known = known_column(key, schemas[private], "key")
@@ -133,7 +133,7 @@ def _joined_table(reference: Reference, private: str, public: Collection[str]) -
             f"{reference}: the private table may refer to public tables only. Name {reference.to!r} in "
             "public=[...] if it holds nothing to protect. Or did you mean "
             f"references={{'{reference.to}.{reference.key}': '{reference.table}.{reference.column}'}}? "
-            "The column that names rows stands first, then the key."
+            "The column that names rows is first, then the key."
         )
     return reference.table
 
@@ -186,7 +186,7 @@ def _refuse_unless_distinguishable(key: str, schema: Schema) -> None:
     """Refuse a key of which the engine may take two for one: it has a month for thirty days."""
     if schema[key].kind is Kind.OTHER:
         raise InvalidRequest(
-            f"key={key!r} cannot tell values of {schema[key].native} apart. "
+            f"key={key!r} cannot distinguish values of {schema[key].native}. "
             "Give a column of numbers, texts or dates."
         )
 

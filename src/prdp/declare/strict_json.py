@@ -12,12 +12,12 @@ class RepeatedName(ValueError):  # noqa: N818  (reads as what it is)
     """An object has a name twice."""
 
     def __init__(self, name: str) -> None:
-        super().__init__("a name stands twice")
+        super().__init__("a name appears twice")
         self.name = name
 
 
 def strict_json(text: str | bytes, most_digits: int | None = None) -> Any:
-    """Read JSON in which every name stands once, and numbers are finite.
+    """Read JSON in which every name appears once, and numbers are finite.
 
     >>> strict_json('{"steps": 10}')
     {'steps': 10}
@@ -48,4 +48,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refused(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")

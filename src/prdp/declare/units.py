@@ -55,13 +55,13 @@ class JoinedTables:
         return {shown: named[place] for shown, place in self.names.items() if place in named}
 
     def owns(self, column: str) -> bool:
-        """Say whether all rows of a unit have the same value in a column."""
+        """Return whether all rows of a unit have the same value in a column."""
         return self.names[column][0] in self.unit_tables
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
-    """Who is protected with all rows that belong to them.
+    """Privacy unit: whose rows are protected together.
 
     >>> PrivacyUnit("customer_id").noun
     'one customer_id with all of its rows'
@@ -81,7 +81,7 @@ class PrivacyUnit:
 
     @property
     def noun(self) -> str:
-        """What one unit is, in words."""
+        """Noun for one unit in messages."""
         if self.join is not None:
             alone = "; in no answer if it has several rows there" if self.one_row else ""
             return f"one {self.join.key} of {self.join.private} with all rows that belong to it{alone}"
@@ -96,7 +96,7 @@ class PrivacyUnit:
 
     @property
     def declared(self) -> str:
-        """How the caller declared them."""
+        """Declaration as the caller wrote it."""
         if self.join is None:
             return f"a table opened with privacy_unit={self.id!r}"
         return f"a join with the private table {self.join.private!r}"
@@ -114,5 +114,5 @@ def read_max_rows(max_rows: int) -> int:
     1000
     """
     if not is_integer(max_rows) or not 1 <= max_rows <= _MAX:
-        raise InvalidRequest(f"max_rows={max_rows!r} is no number of rows: a whole number, 1 to 2^40.")
+        raise InvalidRequest(f"max_rows={max_rows!r} is not a number of rows: a whole number, 1 to 2^40.")
     return max_rows

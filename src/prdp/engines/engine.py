@@ -51,7 +51,7 @@ class JoinEngine(UnitEngine, Protocol):
         """Refuse, by public facts and before any charge, sources that are gone or have changed columns."""
 
     def has_twice(self, table: str, column: str) -> bool:
-        """Say whether a value occurs in several rows of a public table's column; texts are their bytes."""
+        """Return whether a value occurs in several rows of a public table's column; texts are their bytes."""
 
 
 class Engine(UnitEngine, Protocol):

@@ -55,7 +55,7 @@ _WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 
 @contextmanager
 def progress(listener: Listener) -> Iterator[None]:
-    """Tell a listener once a second how far a pass over the records is, from a thread of its own.
+    """Report the progress of passes over the records once a second, from a thread of its own.
 
     A question may take several passes. Progress is a clock and the engine's estimate of the work that is
     left, which it seldom has: prdp lets it look at no statistics of the records. Whoever must not see how
@@ -76,7 +76,7 @@ def progress(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def untold() -> Iterator[None]:
-    """Tell nobody of statements that are no pass over the records."""
+    """Report nothing for statements that are no pass over the records."""
     token = _LISTENER.set(None)
     try:
         yield
@@ -85,13 +85,13 @@ def untold() -> Iterator[None]:
 
 
 def listened_to() -> bool:
-    """Say whether anybody listens."""
+    """Return whether anybody listens."""
     return _LISTENER.get() is not None
 
 
 @contextmanager
 def watched(percent: Callable[[], float] = lambda: UNKNOWN) -> Iterator[None]:
-    """Tell the listener, if there is one, how far a statement is that runs meanwhile.
+    """Report the progress of a running statement, if there is a listener.
 
     Within a pass that is watched already, only how its progress is asked for changes.
 

@@ -197,7 +197,7 @@ def _database_of(source: object) -> str | None:
 
 
 def is_database_address(text: str) -> bool:
-    """Say whether a text is the address of a database that an engine of prdp's reads."""
+    """Return whether a text is the address of a database that an engine of prdp's reads."""
     return _database_of(text) is not None
 
 
@@ -246,7 +246,7 @@ def refuse_unless_table_name(table: object) -> None:
     """Refuse what can be no table's name in a database."""
     if table is not None and (not isinstance(table, str) or not table or not is_writable(table)):
         raise InvalidRequest(
-            f"table={short_repr(table)} is no table's name: write a text, such as 'accounts'."
+            f"table={short_repr(table)} is not a table's name: write a text, such as 'accounts'."
         )
 
 

@@ -115,7 +115,7 @@ class UnitCache:
     numbers: count[int] = field(default_factory=count)
 
     def holds(self, reading: UnitRead) -> bool:
-        """Say whether rows are held between two looks: by public facts of the read and of the source."""
+        """Return whether rows are held between two looks: by public facts of the read and of the source."""
         return self.read_once and reading.adds_only
 
     def fold(
@@ -304,7 +304,7 @@ class SqlEngine(InOneProcess):
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def has_twice(self, table: str, column: str) -> bool:
-        """Say whether a value occurs in several rows of a public table's column; texts are their bytes."""
+        """Return whether a value occurs in several rows of a public table's column; texts are their bytes."""
         key = id_sql(quoted(column), column, self.schemas[table])
         rows = f"SELECT {key} AS id FROM {self.slot(table)}"
         return bool(

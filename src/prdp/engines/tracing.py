@@ -65,7 +65,7 @@ def _is_database(source: object) -> bool:
 
 
 def _are_files(source: object) -> bool:
-    """Say whether a list is one of files; it may be one of keys."""
+    """Return whether a list is one of files; it may be one of keys."""
     return (
         isinstance(source, list | tuple)
         and bool(source)

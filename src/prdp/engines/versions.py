@@ -44,7 +44,7 @@ def warn_if_untested(modules: Iterable[str]) -> None:
 
 
 def is_below(installed: str, lowest: str) -> bool:
-    """Say whether a version is older than another, by their numbers.
+    """Return whether a version is older than another, by their numbers.
 
     >>> is_below("1.36.1", "2.1"), is_below("2.1.0rc1", "2.1"), is_below("10.0", "9.4")
     (True, False, False)

@@ -82,7 +82,7 @@ NO_PART = (
 
 NO_INTERVAL = (
     "an INTERVAL is a whole number of one unit",
-    f"Write such as INTERVAL '90 days'. The units are {', '.join(ADDED)}.",
+    f"For example: INTERVAL '90 days'. The units are {', '.join(ADDED)}.",
 )
 """The refusal of an INTERVAL of several units or of none, and what to write."""
 
@@ -118,7 +118,7 @@ def misuse(call: Call) -> Misuse | None:
             is_whole(digits.value) and abs(digits.value) <= MAX_DIGITS
         ):
             reason = f"round keeps between -{MAX_DIGITS} and {MAX_DIGITS} digits behind the point"
-            return digits, reason, "Write such as round(x, 2), or round(x, -3) for thousands."
+            return digits, reason, "For example: round(x, 2), or round(x, -3) for thousands."
     return None
 
 
@@ -135,12 +135,12 @@ def _unit(name: str, unit: Text) -> Misuse | None:
 def _added(number: Node) -> Misuse | None:
     if isinstance(number, Number) and is_whole(number.value) and abs(number.value) <= MAX_ADDED:
         return None
-    return number, "an INTERVAL is a whole number of one unit", "Write such as INTERVAL '90 days'."
+    return number, "an INTERVAL is a whole number of one unit", "For example: INTERVAL '90 days'."
 
 
 def _pattern(pattern: Text, escape: Node | None = None) -> Misuse | None:
     if escape is not None and not (isinstance(escape, Text) and len(escape.value) == 1):
-        return escape, "ESCAPE names one character", "Write such as LIKE '100!%' ESCAPE '!'."
+        return escape, "ESCAPE names one character", "For example: LIKE '100!%' ESCAPE '!'."
     if len(pattern.value) > LONGEST_PATTERN:
         return pattern, f"a pattern has at most {LONGEST_PATTERN:,} characters", "Write it shorter."
     if pieces_of(pattern.value, escape.value if isinstance(escape, Text) else "") is None:
@@ -278,7 +278,7 @@ class _Checker:
         left, right = self.typed(node.left), self.typed(node.right)  # once: what they hold is checked, too
         expected = Kind.MOMENT if node.op == "-" and left[1] is Kind.MOMENT else Kind.NUMBER
         if node.op in ("+", "-") and (left[1], right[1]) == (Kind.MOMENT, Kind.NUMBER):
-            advice = f"Write such as {node.op} INTERVAL '1 day', or '1 month'."
+            advice = f"For example: {node.op} INTERVAL '1 day', or '1 month'."
             self._refuse(node.right, "a number that is added to a date needs a unit", advice)
         return self._fitting(node.left, left, expected), self._fitting(node.right, right, expected)
 
@@ -351,7 +351,7 @@ class _Checker:
             advice = f"Text is written in single quotes: {text_literal(node.name)}."
         elif node.name.lower() in ("none", "nan") and not close:
             advice = f"Write IS NULL or IS NOT NULL for values that are missing. {known}"
-        self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
+        self._refuse(node, f"there is not a column {shown_name(node.name)}", advice)
 
     def _comparison(self, node: Compare | InList) -> Node:
         if isinstance(node, InList):

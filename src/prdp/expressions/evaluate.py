@@ -242,7 +242,7 @@ def _in_list(value: Any, node: InList) -> bool | None:
 
 
 def _fits(node: Strict, operands: list[Any]) -> bool:
-    """Say whether operands are of the kinds that a checked expression gives.
+    """Return whether operands are of the kinds that a checked expression gives.
 
     An expression from elsewhere may not have been checked against the record's columns. Python would multiply
     texts and add truth values, and take as long and as much memory as the record decides.

@@ -151,7 +151,7 @@ SPELLED: dict[str, FunctionName] = {
     "dayofmonth": "day",
     "weekofyear": "week",
 }
-"""Every name that may stand before a parenthesis, and the function that it means."""
+"""Every name that may precede a parenthesis, and the function that it means."""
 
 PARTS_SPELLED: dict[str, MomentPart] = {
     **{name: name for name in MOMENT_PARTS},

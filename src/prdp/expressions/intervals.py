@@ -222,7 +222,7 @@ def _case(node: Case, ranges: Ranges) -> Outcome:
 
 
 def can_be_true(condition: Node, ranges: Ranges) -> bool:
-    """Say whether a condition may hold for any record whose columns are unknown or in their ranges.
+    """Return whether a condition may hold for any record whose columns are unknown or in their ranges.
 
     >>> from prdp.expressions.parse import parse
     >>> ages = {"age": Interval(0.0, 120.0)}

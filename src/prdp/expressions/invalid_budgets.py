@@ -37,7 +37,7 @@ from prdp.expressions.nodes import (
 from prdp.schema import Kind
 
 _MAX_TRIED = 6
-"""Of so many columns all sets are tried; of more, single columns and pairs."""
+"""Number of columns of which all sets are tried; of more, single columns and pairs."""
 
 _States = frozenset[bool | None]
 """Possible states of a node: unknown (None), or known; of a condition, false or true."""
@@ -192,7 +192,7 @@ def invalid_regions(
 def never_valid_without(
     node: Node, column: str, ranges: Mapping[str, Interval], threshold: Threshold
 ) -> bool:
-    """Say whether records without a value in a column have no valid budget, as far as a grid shows."""
+    """Return whether records without a value in a column have no valid budget, as far as a grid shows."""
     samples = _samples(node, ranges) | {column: [None]}
     tried = (dict(zip(samples, values, strict=True)) for values in product(*samples.values()))
     return not any(threshold.is_valid(evaluate(node, record)) for record in islice(tried, _MAX_EXAMPLES))

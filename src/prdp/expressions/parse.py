@@ -223,7 +223,7 @@ class FunctionReader(Cursor):
     def _end_of_text(self, token: Token, args: list[Node]) -> Node:
         """Read left(x, n) and right(x, n), which are substrings."""
         if len(args) != 2 or not isinstance(args[1], Number) or args[1].value < 1:
-            advice = f"Write such as {token.lower}(x, 3), or substring(x, start, length)."
+            advice = f"For example: {token.lower}(x, 3), or substring(x, start, length)."
             self._refuse(self._since(token), f"{token.lower} takes a text and a number of characters", advice)
         count = args[1].value
         places = [1.0, count] if token.lower == "left" else [-count]
@@ -231,7 +231,7 @@ class FunctionReader(Cursor):
         return Call("substring", (args[0], *numbers), span=self._since(token))
 
     def _is_interval(self) -> bool:
-        """Say whether INTERVAL and its number or text come next; alone it may be a column's name."""
+        """Return whether INTERVAL and its number or text come next; alone it may be a column's name."""
         after = self._tokens[self._at + 1 : self._at + 2]
         return self._sees("interval") and any(one.is_text or one.is_number for one in after)
 
@@ -287,7 +287,7 @@ def parse(text: str) -> Node:
         20 <= age < 30
                   ^
     <BLANKLINE>
-    Write such as a < b AND b < c, or put the comparison before it in parentheses.
+    For example: a < b AND b < c, or put the comparison before it in parentheses.
 
     Raises:
         ExpressionError: The text is not one expression of the language.
@@ -383,7 +383,7 @@ class _Reader(FunctionReader):
                 node = self._in_list(left) if self._take("in") else self._between(left)
             node = Not(node, span=node.span) if negated else node
         if self._at < len(self._tokens) and _BINDING.get(self._tokens[self._at].lower, -1) >= COMPARE:
-            advice = "Write such as a < b AND b < c, or put the comparison before it in parentheses."
+            advice = "For example: a < b AND b < c, or put the comparison before it in parentheses."
             if any(token.lower == "||" for token in self._tokens[: self._at]):
                 advice = "|| joins texts. Write OR between conditions."
             self._refuse(self._here(), "after a comparison this can be read in two ways", advice)
@@ -413,7 +413,7 @@ class _Reader(FunctionReader):
     def _in_list(self, operand: Node) -> Node:
         if not self._take("(") or self._sees(")"):
             place = hull((operand.span, self._here()))
-            self._refuse(place, IN_NEEDS, "Write such as x IN (1, 2).")
+            self._refuse(place, IN_NEEDS, "For example: x IN (1, 2).")
         items: list[Literals] = []
         for item in self._list():
             if not isinstance(item, Literals):
@@ -439,7 +439,7 @@ class _Reader(FunctionReader):
         if self._sees("not"):
             if loosest > NOT:
                 advice = "Put it and what it denies in parentheses."
-                self._refuse(self._here(), "NOT cannot stand here", advice)
+                self._refuse(self._here(), "NOT is not allowed here", advice)
             self._at += 1
             operand = self._expression(NOT)
             return Not(operand, span=operand.span)

@@ -256,7 +256,7 @@ _PLAIN_VALUES = (
 _PLAIN_PATTERNS = (
     "Write x LIKE '%text_%', ILIKE, contains(x, 'text'), starts_with(x, 'text') or ends_with(x, 'text')."
 )
-_UTC = "Times with a zone are read in UTC, whatever the session's zone. Write such as x + INTERVAL '2 hours'."
+_UTC = "Times with a zone are read in UTC, whatever the session's zone. For example: x + INTERVAL '2 hours'."
 _STRICT_CASE = (
     "Write CASE WHEN ... THEN ... ELSE ... END. Where a condition is unknown, so is the whole; "
     "x IS NULL is never unknown."
@@ -266,7 +266,7 @@ _VALUE_ITSELF = ("parameters are not read", "Write the value itself.")
 Refusal = tuple[str, str]
 """The reason, and what to write instead."""
 
-_NOT_A_NUMBER: Refusal = ("this is not a number", "Write such as 10000, 0.5 or 1e-8.")
+_NOT_A_NUMBER: Refusal = ("this is not a number", "For example: 10000, 0.5 or 1e-8.")
 
 
 def _all(words: str, reason: str, advice: str) -> dict[str, Refusal]:
@@ -357,7 +357,7 @@ def refuse(text: str, token: Token, reason: str, advice: str = "") -> NoReturn:
 def screen(text: str, tokens: Sequence[Token]) -> None:
     """Refuse what can be refused by looking at single tokens and at how deep they nest."""
     if not tokens:
-        raise ExpressionError(text, (0, len(text)), "the expression is empty", "Write such as: 1")
+        raise ExpressionError(text, (0, len(text)), "the expression is empty", "For example: 1")
     _screen_gaps(text, tokens)
     for before, token, after in _with_neighbours(tokens):
         first = token.written[0]
@@ -457,7 +457,7 @@ def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _may_end_a_value(token: Token) -> bool:
-    """Return whether a sign after this token may stand between two values, and is not a prefix."""
+    """Return whether a sign after this token may be between two values, and is not a prefix."""
     if token.is_name:
         return token.lower not in _BEFORE_PARENTHESIS
     return token.is_text or token.is_number or token.written == ")"

@@ -66,7 +66,7 @@ from prdp.tables.queryable import Opened
 from prdp.tables.source_registry import OpenedSource
 
 MAX_COUNTED = 50_000_000
-"""So many public nodes can be counted with in memory; more would fail after the charge."""
+"""Public nodes that fit into memory; more would fail after the charge."""
 
 _AT_ONCE = 1 << 20
 
@@ -305,7 +305,7 @@ class Scratch:
 
 
 MAX_PACKED = 1_000_000
-"""Up to so many public nodes triangles are cut by a linear program; beyond, at public weights."""
+"""Public nodes up to which triangles are cut by a linear program; beyond, at public weights."""
 
 MAX_STAR = 16
 """The largest stars that are counted."""

@@ -177,7 +177,7 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
     refuse_unless_a_share(share)
     if not isinstance(purpose, str) or not is_writable(purpose):
         raise InvalidRequest(
-            f"the question {purpose!r} cannot be written: it is no text, or holds NUL or half of a "
+            f"the question {purpose!r} cannot be written: it is not a text, or holds NUL or half of a "
             "character, perhaps in a name. Nothing was charged."
         )
     for text in (notes.region, notes.snapshot, notes.warm_start, notes.quota):

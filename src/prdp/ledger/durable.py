@@ -362,7 +362,7 @@ class DurableLedger:
             raise rolled_back(self.shown, f"no row has the expected head {expected_head!r}")
 
     def continues(self, shown: str) -> bool:
-        """Say whether it has all rows that this process has seen of this ledger at another place."""
+        """Return whether it has all rows that this process has seen of this ledger at another place."""
         seen = newest_seen(shown, self.identity)
         return seen is not None and self._account.includes(seen)
 

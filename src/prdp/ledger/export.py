@@ -107,7 +107,7 @@ def export_lines(entries: tuple[Entry, ...]) -> list[Line]:
 
 
 def clock_went_back(entries: tuple[Entry, ...]) -> list[bool]:
-    """Say of each entry whether it is dated before an earlier one."""
+    """Mark the entries that are dated before an earlier one."""
     marks = []
     latest: datetime | None = None
     for entry in entries:

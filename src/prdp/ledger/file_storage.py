@@ -168,7 +168,7 @@ class FileStorage:
         return str(self.path)
 
     def is_begun(self) -> bool:
-        """Say whether there is a file."""
+        """Return whether there is a file."""
         with explained(self.path, "nothing was read"):
             return self.path.exists()
 

@@ -1,7 +1,7 @@
 """The tables of a ledger, the guards that let rows be added alone, and the hash chain over the rows.
 
 Rows of all tables are in one chain, in the order in which they were written. A row that is changed, removed,
-inserted or moved breaks it, and the newest hash, the head, covers everything before it. There is no key:
+inserted or moved breaks it, and the newest hash, the head, covers everything before it. There is not a key:
 whoever may insert rows can continue a chain, but can neither change nor remove what another process has seen.
 """
 
@@ -117,7 +117,7 @@ def _guards(table: str) -> list[str]:
 
 
 def is_laid_out(database: sqlite3.Connection) -> bool:
-    """Say whether the tables, indexes and guards of a file are exactly those of an empty ledger."""
+    """Return whether the tables, indexes and guards of a file are exactly those of an empty ledger."""
     return _schema(database) == _expected_schema()
 
 
@@ -171,7 +171,7 @@ class Row:
         return self.values[-1]
 
     def follows(self, previous: str) -> bool:
-        """Say whether its hash is that of its fields after a row with a given hash."""
+        """Return whether its hash is that of its fields after a row with a given hash."""
         return bool(row_hash(previous, self.table, self.values[:-1]) == self.hash)
 
 

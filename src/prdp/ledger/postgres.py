@@ -56,12 +56,12 @@ def tables_in(database: LedgerTables, schema: str) -> set[str]:
 
 
 def schema_is_there(database: LedgerTables, schema: str) -> bool:
-    """Say whether there is a schema of this name."""
+    """Return whether there is a schema of this name."""
     return database.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,)).fetchone() is not None
 
 
 def are_kept(database: LedgerTables, schema: str) -> bool:
-    """Say whether the tables are plain ones that survive a crash, each with its key and without rules."""
+    """Return whether the tables are plain ones that survive a crash, each with its key and without rules."""
     rows = database.execute(
         "SELECT relname::text, relkind::text, relpersistence::text, relhasrules, relrowsecurity, "
         "EXISTS (SELECT 1 FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary AND indisvalid) "
@@ -74,7 +74,7 @@ def are_kept(database: LedgerTables, schema: str) -> bool:
 
 
 def are_guarded(database: LedgerTables, schema: str) -> bool:
-    """Say whether the triggers are those that a ledger has, all of them on, and do what they should."""
+    """Return whether the triggers are those that a ledger has, all of them on, and do what they should."""
     rows = database.execute(
         "SELECT relname::text, tgname::text, tgenabled::text, tgtype::int, prosrc, tgqual IS NULL "
         "FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
@@ -175,7 +175,7 @@ class PostgresStorage:
         return f"PostgresStorage({self.shown!r})"
 
     def is_begun(self) -> bool:
-        """Say whether there is anything in the ledger's schema."""
+        """Return whether there is anything in the ledger's schema."""
         return self.reading(lambda database: bool(tables_in(database, self._schema)), "nothing was read")
 
     def begin(self, contents: Contents) -> bool:

@@ -57,7 +57,7 @@ class Storage(Protocol):
         """The file; None where it is in a database."""
 
     def is_begun(self) -> bool:
-        """Say whether there is something already where the ledger is to be."""
+        """Return whether there is something already where the ledger is to be."""
 
     def begin(self, contents: Contents) -> bool:
         """Lay the tables out with their first rows, unless a ledger is there; say whether none was there."""
@@ -98,7 +98,7 @@ def storage_of(place: Path | str) -> Storage:
 
 
 def is_begun(place: Path | str) -> bool:
-    """Say whether there is something already where a ledger is to be; of a database, the server is asked."""
+    """Return whether something exists where a ledger is to be; of a database, the server is asked."""
     return storage_of(place).is_begun()
 
 

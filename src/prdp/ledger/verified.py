@@ -91,11 +91,11 @@ class Account:
         return self.facts["identity"]
 
     def includes(self, head: Head) -> bool:
-        """Say whether a row that was the newest once is still there."""
+        """Return whether a row that was the newest once is still there."""
         return head.place < len(self.hashes) and self.hashes[head.place] == head.hash
 
     def holds(self, row: Row) -> bool:
-        """Say whether a row is one of those that were verified, field by field."""
+        """Return whether a row is one of those that were verified, field by field."""
         place = row.place
         if not isinstance(place, int) or not 0 <= place < len(self.hashes):
             return False
@@ -247,7 +247,7 @@ def fact(database: LedgerTables, name: str) -> str:
 
 @contextmanager
 def decoded(shown: object) -> Iterator[None]:
-    """Say that a ledger cannot be trusted or read; nothing is written in here, whose errors are others."""
+    """Raise an error for a ledger that cannot be trusted or read; errors of storage pass through."""
     try:
         yield
     except Unsound as error:

@@ -305,7 +305,7 @@ RICH = _tuning(38, "1.6")
 MIDDLING = _tuning(21, "2.3")
 LEAN = _tuning(39, "2")
 FALLBACK = _tuning(43, "1.1")
-THIN = _tuning(33, "2")  # for tiers of a sum that are poor in budget: experiments/choosing/step_sums.py
+THIN = _tuning(33, "2")  # for tiers of a sum with little budget: experiments/choosing/step_sums.py
 FENCED = replace(_tuning(43, "0.8"), fence=Fence())
 
 

@@ -104,7 +104,7 @@ def _shape(stairs: Sequence[tuple[int, int, float]], begin: int, after: int) -> 
 
 
 def _is_below(corner: tuple[int, float], before: tuple[int, float], after: tuple[int, float]) -> bool:
-    """Say whether a corner lies on or below the line from one before it to one after it."""
+    """Return whether a corner lies on or below the line from one before it to one after it."""
     along = (after[1] - before[1]) * (corner[0] - before[0])
     return (corner[1] - before[1]) * (after[0] - before[0]) <= along
 

@@ -131,7 +131,7 @@ PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
 
 _CELLS = 1 << 20
-"""So many masses, of groups at points, are worked out together."""
+"""Number of masses, of groups at points, that are computed together."""
 
 
 @dataclass(frozen=True, slots=True)

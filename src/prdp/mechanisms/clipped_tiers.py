@@ -113,7 +113,7 @@ class ClippedTiers:
 
 
 def single(part: Summary) -> bool:
-    """Say whether a tier's span is so narrow that it has one point."""
+    """Return whether a tier's span is so narrow that it has one point."""
     return len(Points.spanning(part, _STRIDE).numerators) == 1
 
 

@@ -27,7 +27,7 @@ from prdp.release.bias import Clipping, Leader
 from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
 
 _MAX_CELLS = 4096
-"""Beyond so many magnitudes it would take longer than it is worth."""
+"""Number of magnitudes beyond which the search is not worth its time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def threshold(weight: Fraction, scale: Fraction) -> int:
 
 
 def _reached_too_often(n: int, weight: Fraction, scale: Fraction) -> bool:
-    """Say whether a^n / (1 + a) is more than a weight; the two are never equal, for exp is irrational."""
+    """Return whether a^n / (1 + a) is more than a weight; the two are never equal, for exp is irrational."""
     bits = 64 + (1 / weight).__ceil__().bit_length()
     while True:
         tail = exp_bounds(n / scale, bits)

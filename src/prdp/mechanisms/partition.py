@@ -34,7 +34,7 @@ class PaperPartition:
         domains are kept is read off the noisy totals. In full: proofs/partition.md.
 
     Attributes:
-        influences: For each domain, how many steps a unit of budget can stand for; public.
+        influences: For each domain, how many steps a unit of budget can represent; public.
         beta: The probability with which some empty domain may pass as heavy.
         graded: Whether that probability is kept smaller for smaller budgets, whose noise is larger.
         signed: Whether totals may be negative, so that a heavy domain shows by its size alone.

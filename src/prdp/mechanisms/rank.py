@@ -120,7 +120,7 @@ class Rank:
         high: int,
         levels: Levels,
     ) -> Rank:
-        """Return the mechanism for a share; the parameters were chosen once, on made-up sets."""
+        """Return the mechanism for a share; the parameters were chosen once, on synthetic sets."""
         if levels.at_least == levels.at_most:
             return cls(quantiles, low, high, finder=None, sides=Fraction(20, 100))
         first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE

@@ -51,7 +51,7 @@ class Truncation(Protocol):
         """Return the amount that rounding may add to a change, in steps; public."""
 
     def value(self, per_quantum: Fraction) -> int:
-        """Return the cut count, in steps, when a quantum of budget may stand for ``per_quantum`` steps."""
+        """Return the cut count, in steps, when a quantum of budget may represent ``per_quantum`` steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from prdp.release.raw_answer import Answer, Caveat
 _QUARTERS = 4
 _STRIDE = 2
 
-# All of these were chosen on made-up sets and then frozen: experiments/choosing/README.md.
+# All of these were chosen on synthetic sets and then frozen: experiments/choosing/README.md.
 _LARGE = Fraction(1, 3)
 _BEYOND = {True: Fraction(7, 100), False: Fraction(12, 100)}  # for large shares, and for others
 CHOICE = {
@@ -34,7 +34,7 @@ CHOICE = {
 }  # from a point as good as its own, or another's
 DOWN = {True: Fraction(4), False: Fraction(1, 2)}
 UP = Fraction(4)
-_WHOLE = 3  # by how much the whole candidates's log-weights are lowered beside the known point
+_WHOLE = 3  # by how much all candidates's log-weights are lowered beside the known point
 _FALL = Fraction(5, 2)
 
 
@@ -207,7 +207,7 @@ def climbs_from(
 ) -> list[Fraction]:
     """Return by how much each point's log-weight is lowered where one is known, as so many steps a quantum.
 
-    By so much an octave above it and below it, and by no more than on the whole candidates.
+    By so much an octave above it and below it, and by no more than on all candidates.
     """
     start = min(bisect_left(points.numerators, ceil(known * points.denominator)), len(points.numerators) - 1)
     away = [Fraction(height - points.heights[start], _QUARTERS) for height in points.heights]

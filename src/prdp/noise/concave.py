@@ -149,7 +149,7 @@ class ConcaveNoise:
         return _spread(self, 1 - level)
 
     def beyond_at_most(self, k: int, failure: Fraction, bits: int) -> bool:
-        """Say whether Pr[|Z| > k] is surely at most ``failure``.
+        """Return whether Pr[|Z| > k] is surely at most ``failure``.
 
         With B = Σ exp(-F(x)) over x < U, P the part of it before the rest of k + 1, and q = exp(-F(U)),
         it is 2·q^turns·(B - P·(1 - q)) / (2B - (1 - q)).

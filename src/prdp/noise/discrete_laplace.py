@@ -114,7 +114,7 @@ class DiscreteLaplace:
         return _narrowed(np.concatenate(chunks)) if chunks else np.zeros(0, np.int64)
 
     def _beyond_at_most(self, k: int, chance: Fraction) -> bool:
-        """Say whether P(|X| > k) = 2·exp(-(k+1)/scale) / (1 + exp(-1/scale)) is at most ``chance``.
+        """Return whether P(|X| > k) = 2·exp(-(k+1)/scale) / (1 + exp(-1/scale)) is at most ``chance``.
 
         The two sides are never equal (exp of a rational is transcendental), so precision that
         doubles will tell them apart.

@@ -53,7 +53,7 @@ def _longer(number: int, entropy: Entropy) -> int:
 
 
 def _inside(x: int, y: int, bits: int) -> bool | None:
-    """Say whether x⁴ + y⁴ ≤ y², for numbers that start with these bits; None if not all agree."""
+    """Return whether x⁴ + y⁴ ≤ y², for numbers that start with these bits; None if not all agree."""
     if (x + 1) ** 4 + (y + 1) ** 4 <= y**2 << 2 * bits:
         return True
     if x**4 + y**4 > (y + 1) ** 2 << 2 * bits:

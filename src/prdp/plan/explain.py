@@ -25,7 +25,7 @@ class Whose:
     Attributes:
         record: What one record is.
         proof: The page of proofs that is about it; empty where a row is a record.
-        tables: For each name in the statements, what it stands for.
+        tables: For each name in the statements, what it represents.
     """
 
     record: str
@@ -42,7 +42,7 @@ class DescribedPlan(Protocol):
 
     @property
     def region(self) -> str | None:
-        """Whose budgets those are; None for everybody's."""
+        """Region whose budgets are charged; None for everybody's."""
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class DescribedPlan(Protocol):
         """Return the answer that it has already; None where there is none."""
 
     def answers_in_words(self, source: Any) -> Iterator[str]:
-        """Say line by line what would be read and drawn; nothing is."""
+        """List what would be read and drawn; nothing is."""
 
 
 Explainable = Plan | DescribedPlan
@@ -77,7 +77,7 @@ def explained(
         plan: What would be done.
         source: Who would read the records.
         whose: Whose budget is spent.
-        remaining: The part of their budgets that those who are charged have left; None for a stand-in.
+        remaining: The part of their budgets that those who are charged have left; None for a synthetic table.
         answered: Whether the question has an answer in the ledger.
     """
     return "\n".join(_lines(plan, source, whose, remaining, answered))
@@ -95,7 +95,7 @@ def _lines(
 
 
 def omitted(policy: Policy | None, left_out: str) -> Iterator[str]:
-    """Say whom the answers are not about, and what would mend it."""
+    """List the records that the answers exclude, and the remedy."""
     if left_out:
         more = f"; {remedy(policy)}" if policy is not None and remedy(policy) else ""
         yield f"omits    {left_out.removeprefix('leaves out ')}{more}"
@@ -134,7 +134,7 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
 
 
 ANSWERED_BEFORE = "nothing: it was answered before"
-"""What a question costs whose answer is in the ledger."""
+"""Price of a query whose answer is in the ledger."""
 
 
 def _charged_budget(region: str | None) -> str:
@@ -157,14 +157,18 @@ def _charge(share: Fraction, region: str | None, remaining: Fraction | None, *, 
 
 
 def _counts_rows(step: Step, query: QueryPlan) -> bool:
-    """Say whether a step adds up rows instead of values."""
+    """Return whether a step adds up rows instead of values."""
     return step.name == "count" or query.measure is None
 
 
 def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     name = f"{step.name} by " if step.name else ""
     mechanism, page = _answered_by(step, query)
-    together = {"": "", "pooled": ", poor groups choosing together", "joint": ", all groups at once"}
+    together = {
+        "": "",
+        "pooled": ", groups with little budget choosing together",
+        "joint": ", all groups at once",
+    }
     how = "" if mechanism == "tiers" else together[query.together]
     how = ", where the sum was clipped" if isinstance(step.mechanism, Following) else how
     shared = "" if step.shared_draw_id is None else ", for several answers"

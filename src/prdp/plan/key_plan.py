@@ -29,16 +29,16 @@ from prdp.release.rows import Row
 from prdp.release.table import Key, Released, ReleaseTable
 
 Measured = Literal["mass", "count"]
-"""What the largest keys have most of: budget, or records."""
+"""Criterion of the largest keys: budget, or records."""
 
 MAX_KEYS_OF_UNITS = 64
-"""How many keys of a unit count by default.
+"""Default number of keys of a unit that count.
 
 A key's expected mass is the same whatever this number is, and varies the less the larger it is.
 """
 
 _OUT_OF_REACH = 10_000
-"""Where a key needs so many records of the largest budget, whoever asks should know before paying."""
+"""Number of records of the largest budget from which a key's need is shown before paying."""
 
 _SHOWN_LENGTHS = (5, 10, 20)
 _SHOWN_TEXTS = ("Nurse", "Registered Nurse", "Assistant Director Of Nursing")
@@ -82,10 +82,12 @@ class FindKeys(Asked):
     def __post_init__(self) -> None:
         """Refuse numbers that are none, and what cannot be added up."""
         if self.size is not None and not _is_number(self.size, MAX_KEYS):
-            raise InvalidRequest(f"k={short_repr(self.size)} is no number of keys: write 1 to {MAX_KEYS:,}.")
+            raise InvalidRequest(
+                f"k={short_repr(self.size)} is not a number of keys: write 1 to {MAX_KEYS:,}."
+            )
         if self.max_keys is not None and not _is_number(self.max_keys, MAX_KEYS):
             raise InvalidRequest(
-                f"max_keys={short_repr(self.max_keys)} is no number of keys: 1 to {MAX_KEYS:,}."
+                f"max_keys={short_repr(self.max_keys)} is not a number of keys: 1 to {MAX_KEYS:,}."
             )
         if self.per not in get_args(Measured):
             raise InvalidRequest(f"by={short_repr(self.per)} is neither 'mass' nor 'count'.")
@@ -131,7 +133,7 @@ class KeysPlan(Plan):
 
     @property
     def query(self) -> FindKeys:
-        """What is asked."""
+        """Query of the plan."""
         asked: Any = self.queries[0].query
         return asked  # type: ignore[no-any-return]
 
@@ -150,7 +152,7 @@ class KeysPlan(Plan):
         ]
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is said beside the keys, all of it public."""
+        """Return the facts beside the keys, all of it public."""
         domain = self.query.domain
         lines = [f"{self._needed()}; rarer keys are missing by design"]
         lines.append(
@@ -197,7 +199,7 @@ class KeysPlan(Plan):
         return f"a key needs {what} {', '.join(each)} to be found half of the time, and {more} more in 95 %"
 
     def _shown_classes(self) -> list[tuple[ProductClass, Fraction]]:
-        """Return a few classes that stand for all: of lengths of texts, some; of lists and the rest, both."""
+        """Return a few classes that represent all: of lengths of texts, some; of lists and the rest, both."""
         needs = self.needs()
         if len(needs) <= len(_SHOWN_LENGTHS):
             return needs

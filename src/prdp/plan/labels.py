@@ -136,13 +136,13 @@ def part_label(
     answering: Answering,
     unit: PrivacyUnit | None,
 ) -> Label:
-    """Return the label of a part of a derived answer; ``said`` is the mechanism that the answer names."""
+    """Return the label of a part of a derived answer; ``answering`` is the mechanism that it names."""
     measure = terms.measure if part.name == "sum" else None
     round_to = terms.measure.round_to if terms.measure else Fraction(1)
     whole = part.name == "count" or (part.name == "sum" and round_to.denominator == 1)
     label = _label(part.words.format(terms.query.measured), terms, answering, measure, unit)
     label = replace(label, round_to=round_to**part.power, whole=whole)
-    if part.select_input is None:  # around a drawn value, which the terms are told when it is drawn
+    if part.select_input is None:  # around a drawn value, which the terms are reported when it is drawn
         return replace(label, clipped=_clipped(terms, mechanism, terms.measure, unit))
     return _with_clipped_terms(label, terms, mechanism, measure, unit)
 
@@ -209,7 +209,8 @@ def _clipped(
 def _most(terms: MethodTerms, measure: Measure | None) -> tuple[Fraction | None, Fraction | None]:
     """Return how much a unit of budget can count for in values below and above zero, where both may be.
 
-    In units of the grain; None where that is not worked out. Where values are far smaller on one side,
+    In units of the rounding step; None where that is not worked out. Where values are far smaller on one
+    side,
     nothing there can be clipped by a point that suits the other.
     """
     if measure is None or not measure.signed or measure.expression is not None:

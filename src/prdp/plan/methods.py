@@ -326,7 +326,7 @@ SUM = (
 SQUARES = (Method("clip", _clip, **_CLIP), *SUM[1:])
 """For squared distances, which have one sign whatever the values have."""
 COUNT_OF_MEAN = (*COUNT, Method("additive", _clip, select_input=counted, for_units=True))
-"""How the records of a mean are counted: each contributes 1, for which additive noise would be naive's."""
+"""Methods that count the records of a mean: each contributes 1, for which additive noise would be naive's."""
 MEAN = tuple(row for row in SUM if row.name != "partition")
 VARIANCE = tuple(row for row in MEAN if row.name not in ("framework", "additive"))
 MAX = _farthest(lowest=False)
@@ -345,23 +345,23 @@ DISTINCT = (
     Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
 )
 UNITS = Method("distinct", _clip, select_input=counted, for_units=True, deep=True)
-"""How many units there are: each counts 1, whatever its rows."""
+"""Method that counts units: each counts 1, whatever its rows."""
 
 
-_PLACE = 2 / 3  # frozen on made-up sets, where .65 and .7 are the best: experiments/choosing/growing.py
+_PLACE = 2 / 3  # frozen on synthetic sets, where .65 and .7 are the best: experiments/choosing/growing.py
 _LAPLACE = {USUAL: math.log(2), RARE: math.log(20)}
-"""How far Laplace noise of scale 1 strays."""
+"""Median size of Laplace noise of scale 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """How far additive noise strays, and between which scales the noise of ``clip`` lies; in steps.
+    """Median size of additive noise, and the range of scales of the noise of ``clip``; in steps.
 
     ``clip`` adds noise of about b/share, b the ratio of value to budget that the table's own records end at.
     Nobody knows it beforehand, but between which ratios it lies.
 
     Attributes:
-        usual: How far half of the additive draws stray at most.
+        usual: How far half of the additive draws deviate at most.
         rare: How far 19 of 20 do.
         lowest: The scale of noise for the lowest ratio that a table may end at.
         highest: That for the highest one.
@@ -377,7 +377,7 @@ class Rivals:
         return math.exp((1 - place) * math.log(self.lowest) + place * math.log(self.highest))
 
     def additive_wins(self, place: float = _PLACE) -> bool:
-        """Say whether additive noise strays less than that of ``clip`` at a place, usually and rarely."""
+        """Return whether additive noise is smaller than that of ``clip`` at a place, usually and rarely."""
         scale = self.scale(place)
         return self.usual < scale * _LAPLACE[USUAL] and self.rare < scale * _LAPLACE[RARE]
 
@@ -431,7 +431,7 @@ def better_than_clip(terms: MethodTerms) -> str:
 
 
 def _grows(terms: MethodTerms, measure: Measure) -> bool:
-    """Say whether the largest values have larger budgets than others; in one look, as most policies fall."""
+    """Return whether the largest values have larger budgets; in one look, as most policies fall."""
     ranges = ranges_of(terms.bounds)
     if measure.column not in terms.policy.columns & ranges.keys():
         return False

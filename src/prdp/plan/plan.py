@@ -48,7 +48,7 @@ class AnsweredCharge(Protocol):
 
     @property
     def release(self) -> Any:
-        """What was answered."""
+        """Answers in the ledger."""
 
 
 AnsweredCharges = Callable[[Callable[[str], bool]], Iterable[AnsweredCharge]]
@@ -57,7 +57,7 @@ AnsweredCharges = Callable[[Callable[[str], bool]], Iterable[AnsweredCharge]]
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """What of a question decides which releases it may start from; all of it public.
+    """Public facts of a query that decide which releases it may start from.
 
     Attributes:
         where: Which records take part; None for all.
@@ -72,14 +72,14 @@ class Asker:
     snapshot: str = ""
 
     def may_learn_from(self, text: str) -> bool:
-        """Say whether a question's text is one that may tell a point."""
+        """Return whether a question's text is one that may tell a point."""
         if '"by"' in text or not any(f'"query": "{name}"' in text for name in _PARTS):
             return False
         facts = facts_of(text)
         return facts is not None and self.same(facts)
 
     def same(self, facts: Mapping[str, Any]) -> bool:
-        """Say whether another question was about the same records, if perhaps of another snapshot.
+        """Return whether another question was about the same records, if perhaps of another snapshot.
 
         A wider filter's point would do where the filter has nothing to do with the values, and is
         up to 60 times worse than none where it keeps the small ones: experiments/choosing/README.md.
@@ -127,10 +127,10 @@ def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any
 
 
 def warm_started(queries: Sequence[QueryPlan], warm_start: str) -> tuple[QueryPlan, ...]:
-    """Return queries that start from the points that stand beside their charge.
+    """Return queries that start from the points noted with their charge.
 
     Raises:
-        LedgerError: What stands there is no hint.
+        LedgerError: The note is no warm start.
     """
     try:
         known = {
@@ -140,7 +140,7 @@ def warm_started(queries: Sequence[QueryPlan], warm_start: str) -> tuple[QueryPl
         return tuple(_warm_clip(query, known) for query in queries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LedgerError(
-            "what stands beside the unanswered charge of this question cannot be read, so it cannot be taken "
+            "the note beside the unanswered charge of this question cannot be read, so it cannot be taken "
             "up. See whether a newer prdp reads it, or ask with another share."
         ) from None
 
@@ -221,7 +221,7 @@ def _sum_of(column: str, round_to: str) -> str:
 
 
 def _same_condition(text: str | None, where: Node | None) -> bool:
-    """Say whether a recorded filter is another one, whatever the order of its parts."""
+    """Return whether a recorded filter is another one, whatever the order of its parts."""
     if text is None or where is None:
         return text is None and where is None
     own = canonical(where)
@@ -272,7 +272,7 @@ def _recorded_points(
 
 
 _MAX_ANSWERS = 10**6
-"""How many answers one charge may pay for: they are drawn, kept and written as one."""
+"""Largest number of answers of one charge: they are drawn, kept and written as one."""
 
 
 class Answered(Protocol):
@@ -302,7 +302,7 @@ class Plan:
         groups: The public groups; None for one group of all records.
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
-        region: Whom it is charged to, as a ledger keeps it; None for everybody.
+        region: Charged region, as a ledger keeps it; None for everybody.
         snapshot: Which snapshot of a table that grows is asked; empty where there is one only.
         single: Whether the answer is one release instead of a table of them.
     """
@@ -317,8 +317,8 @@ class Plan:
     snapshot: str = ""
     single: bool = field(default=True, compare=False)
 
-    on_interrupt = "What was charged stands; ask the same question again, it costs nothing more."
-    """What whoever interrupts the answer is told."""
+    on_interrupt = "The charge remains; ask the same question again, it costs nothing more."
+    """Message for whoever interrupts the answer."""
 
     def __post_init__(self) -> None:
         """Refuse more answers than can be kept, and more than is charged, before anything is charged."""
@@ -387,7 +387,7 @@ class Plan:
         return warm_start_for(self.queries, asker, ledger.answered)
 
     def warm_started(self, warm_start: str | None) -> Plan:
-        """Return the plan that starts from the points that stand beside its charge."""
+        """Return the plan that starts from the points noted with its charge."""
         return self if warm_start is None else replace(self, queries=warm_started(self.queries, warm_start))
 
     def draw(self, reader: PlanReader, entropy: Entropy, runs: int) -> list[Released]:

@@ -95,7 +95,7 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
 
 
 class _Histogram(OfColumn):
-    """What messages call a histogram whose bins follow from bounds."""
+    """Name in messages of a histogram whose bins follow from bounds."""
 
     @property
     def word(self) -> str:
@@ -204,10 +204,10 @@ def _refuse_unless_in_range(measure: Measure, low: Fraction, high: Fraction, mos
 
 
 _MAX_FOLDED = 1 << 83
-"""What a unit adds is at most this."""
+"""Largest amount that a unit adds."""
 
 _MAX_SHARED_OUT = 1 << 63
-"""What a unit adds to several groups is below this: the product of two such numbers is a HUGEINT."""
+"""Limit of what a unit adds to several groups: the product of two such numbers is a HUGEINT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Planner:
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         elsewhere: For each column of tables that are not joined, its table.
-        immutable: The columns that narrow whom a question is charged to: of a join, columns of the private
+        immutable: The columns that narrow the charged region: of a join, columns of the private
         table.
         snapshot: Which snapshot of a table that grows is asked.
     """
@@ -252,7 +252,7 @@ class Planner:
         return not possible or filter_region(self.where, self.schema, tuple(self.schema)) == NOBODY
 
     def region(self, groups: Grouping | None = None) -> str | None:
-        """Return whom a question about these records is charged to, as a ledger keeps it; None for everybody.
+        """Return the charged region of a query about these records, as a ledger keeps it; None for everybody.
 
         With a unit that is everybody, unless it has one row: several may lie in several regions.
         """
@@ -405,7 +405,7 @@ class Planner:
     def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:
         """Return how groups are drawn.
 
-        Groups may choose a clipping point together, unless they are told apart by a column that the policy
+        Groups may choose a clipping point together, unless they are distinguished by a column that the policy
         reads: their budgets then differ by design, and what suits one does not suit another.
         """
         if groups is None:
@@ -416,7 +416,7 @@ class Planner:
         return "pooled" if hasattr(mechanism, "grouped") and not apart else ""
 
     def _keeps_apart(self, groups: Grouping) -> bool:
-        """Say whether a unit is in one group at most: by columns of units alone, or with one row."""
+        """Return whether a unit is in one group at most: by columns of units alone, or with one row."""
         if self.unit is None or self.unit.join is None:
             return self.unit is not None and self.unit.one_row_is_all
         return all(map(self.unit.join.owns, _columns(groups.by)))
@@ -532,12 +532,14 @@ def known_method(query: Asked, options: Options) -> Method:
     >>> known_method(Count(), Options("choice"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    prdp.errors.InvalidRequest: method='choice' does not answer this. What does: clip, ...
+    prdp.errors.InvalidRequest: method='choice' is not available for this query. Choose one of: clip, ...
     """
     names = [row.name for row in query.methods]
     name = names[0] if options.method is None else options.method
     if name not in names:
-        raise InvalidRequest(f"method={name!r} does not answer this. What does: {', '.join(names)}.")
+        raise InvalidRequest(
+            f"method={name!r} is not available for this query. Choose one of: {', '.join(names)}."
+        )
     method = query.methods[names.index(name)]
     if options.graded is not None and not isinstance(options.graded, bool):
         raise InvalidRequest(f"graded={options.graded!r} is neither True nor False.")
@@ -560,7 +562,8 @@ def refuse_unless_proved(query: Query, method: Method, unit: PrivacyUnit, *, gro
     only = "without groups" if unit.join is None else "without groups or by columns of units alone"
     raise InvalidRequest(
         f"{query}{by_group} is not answered for {unit.declared}: {why} is not "
-        "proved yet. What is: count, sum and mean by method='clip', for groups too, or 'naive'; max, min and "
+        "proved yet. Available: count, sum and mean by method='clip', for groups too, or 'naive'; max, min "
+        "and "
         f"count_distinct({unit.id!r}) {only}."
     )
 

@@ -108,7 +108,8 @@ def arguments(query: Asked, name: str = "") -> dict[str, Any]:
     if "<locals>" in kind.__qualname__ or hidden or not all(map(_is_plain, values.values())):
         raise InvalidRequest(
             "a query from outside prdp is found again by its class and its fields, but "
-            f"{kind.__qualname__!r} is defined inside a function, or says something that is no text, whole "
+            f"{kind.__qualname__!r} is defined inside a function, or says something that is not a text, "
+            "whole "
             "number, Fraction, truth value or tuple of these. Define it at the top of a module, as a frozen "
             "dataclass of such fields."
         )
@@ -200,7 +201,7 @@ class Query(Asked):
         return None
 
     def counts_units(self, privacy_unit: str | None) -> bool:  # noqa: ARG002
-        """Say whether it asks how many units there are."""
+        """Return whether it asks how many units there are."""
         return False
 
 
@@ -370,12 +371,12 @@ class CountDistinct(OfColumn):
         kind = schema[known.column] if node is None else computed_type(node, schema)
         if kind.kind is Kind.OTHER:
             raise InvalidRequest(
-                f"count_distinct({known.column!r}) cannot tell values of {kind.native} apart."
+                f"count_distinct({known.column!r}) cannot distinguish values of {kind.native}."
             )
         return known
 
     def counts_units(self, privacy_unit: str | None) -> bool:
-        """Say whether it asks for the values of the column that names units."""
+        """Return whether it asks for the values of the column that names units."""
         return privacy_unit is not None and self.column == privacy_unit
 
 
@@ -396,7 +397,7 @@ class Quantile(OfColumn):
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
     unproved: ClassVar[str] = (
-        "a unit's rows stand at several ranks, and that they stay within one budget together"
+        "a unit's rows are at several ranks, and that they stay within one budget together"
     )
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from prdp.declare.exact import is_integer
 
 FORMAT = 2
-"""Stands in every text; texts of the first format had no number."""
+"""Part of every text; texts of the first format had no number."""
 
 Facts = Mapping[str, Any]
 
@@ -145,7 +145,7 @@ def _range_in_words(low: Fraction, high: Fraction, round_to: Fraction) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no text")  # noqa: TRY004  (one kind of refusal for what is no fact)
+        raise ValueError(f"{value!r} is not a text")  # noqa: TRY004  (one kind of refusal for what is no fact)
     return value
 
 
@@ -155,7 +155,7 @@ def _texts(value: Any) -> list[str]:
 
 def _list(value: Any) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ValueError(f"{value!r} is no list")  # noqa: TRY004
+        raise ValueError(f"{value!r} is not a list")  # noqa: TRY004
     return list(value)
 
 
@@ -227,7 +227,7 @@ _QUERY: _Values = {
     "graded": _truth,
     "split": _number,
 }
-"""What a query may say, in this order, and how each value is written."""
+"""Fields of a query, in this order, and the form of each value."""
 
 _WHOLE: _Values = {
     "ask": _queries,
@@ -240,7 +240,7 @@ _WHOLE: _Values = {
     "share": _number,
     "once": _text,
 }
-"""What a question may say beside its queries, in this order."""
+"""Fields of a question beside its queries, in this order."""
 
 
 def _ordered(facts: Facts, values: _Values, needed: Sequence[str]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Read(Protocol):
     """One read of the records: equal reads find the same, and so do those that one of them serves."""
 
     def serves(self, other: Read) -> bool:
-        """Say whether what this read finds answers another one too."""
+        """Return whether what this read finds answers another one too."""
 
     def find(self, reader: PlanReader) -> Any:
         """Read the records, perhaps by way of other reads."""
@@ -62,7 +62,7 @@ class Whole:
     """The usual read, to be inherited: what it finds answers equal reads alone, and its engine shows it."""
 
     def serves(self, other: Read) -> bool:
-        """Say whether another read is the same."""
+        """Return whether another read is the same."""
         return bool(self == other)  # type: ignore[comparison-overlap]
 
     def taken(self, found: Any) -> Any:
@@ -124,7 +124,7 @@ class CellRead(Whole):
         return replace(Summary.of(self.levels, self.smallest, self.largest, ()), ratios=self.ratios)
 
     def serves(self, other: Read) -> bool:
-        """Say whether these cells answer another read: any can be counted, and squares be ignored.
+        """Return whether these cells answer another read: any can be counted, and squares be ignored.
 
         >>> one = Policy.constant(1)
         >>> ages = CellRead(one, one.levels, {}, Measure("age", Fraction(1), 0, 120), where=None)
@@ -259,7 +259,7 @@ class UnitRead(Whole):
         unit: Who owns rows, and where these are.
         measure: What to fold of a row; None to count rows.
         fold: What is made of a unit's values.
-        where: Which rows contribute; None for all. The budget is over all own rows whatever stands here.
+        where: Which rows contribute; None for all. The budget is over all own rows whatever is here.
         groups: The public groups to tell apart; None for one group of all rows.
         apart: Whether a unit is in one group at most: the one that all its rows are in, else none.
         beside: Reads of the same rows that are made along; they differ in measure and fold alone.
@@ -365,7 +365,7 @@ class SharedUnitRead(Whole):
         return replace(self.reads[0], beside=self.reads[1:])
 
     def serves(self, other: Read) -> bool:
-        """Say whether another read is one of these, or some of them."""
+        """Return whether another read is one of these, or some of them."""
         others = other.reads if isinstance(other, SharedUnitRead) else (other,)
         return all(each in self.reads for each in others)
 

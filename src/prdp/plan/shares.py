@@ -20,7 +20,7 @@ from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.steps import QueryPlan, Step
 
 Shares = Sequence[Exact] | Mapping[str, Exact]
-"""What each query of several may spend: in their order, or by the names that the caller gave them."""
+"""Shares of several queries: in their order, or by the names that the caller gave them."""
 
 
 def gathered(queries: Iterable[object], named: Mapping[str, object]) -> tuple[Query, ...]:
@@ -74,7 +74,7 @@ def shares_of(shares: Shares | None, share: Fraction, queries: Sequence[Query]) 
 
 
 def _misfit(shares: object, names: Sequence[str | None], found: Sequence[Fraction], share: Fraction) -> str:
-    """Return what is wrong with the caller's shares, where that can be said in a few words."""
+    """Return what is wrong with the caller's shares, where that is short."""
     if isinstance(shares, Mapping) and len(found) != len(names):
         known = [name for name in names if name is not None]
         unnamed = " A query without a name is named by a keyword or .alias('n')." * (len(known) < len(names))
@@ -133,7 +133,7 @@ class _Served:
 
     @property
     def mechanisms(self) -> Mapping[str, Answering]:
-        """What draws the parts: for all of them, as the richest one has it."""
+        """Draws of the parts: for all of them, as the richest one has it."""
         return {_part(step): step.mechanism for step in self.richest.steps}
 
     def plans(self, first: int) -> list[QueryPlan]:
@@ -180,7 +180,7 @@ def _about(plan: QueryPlan) -> Hashable | None:
 
 
 def _but_for_squares(read: Read) -> Read | None:
-    """Return the read of cells or units that finds the same, squares aside; None for other reads."""
+    """Return the read of cells or units that finds the same, except squares; None for other reads."""
     if not isinstance(read, CellRead | UnitRead) or read.measure is None:
         return None
     return replace(read, measure=replace(read.measure, squares=False))

@@ -37,10 +37,10 @@ Draw = Callable[[], Sequence[tuple[AnswerColumn, ...]]]
 """Gives what a step has drawn: for each run, a column for each of its labels, with one answer a group."""
 
 Kept = dict[int, dict[int | None, Draw]]
-"""What was drawn for several queries of a statement: by group, or 0 for all together, and by draw."""
+"""Draws for several queries of a statement: by group, or 0 for all together, and by draw."""
 
 Together = Literal["", "pooled", "joint"]
-"""How groups are drawn: each alone; choosing a point together; or from units that are in several."""
+"""Way of drawing groups: each alone; choosing a point together; or from units that are in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Step:
         name: Which part of a derived answer it is; empty for an answer of its own.
         share: The part of every record's budget that it uses.
         mechanism: What draws.
-        labels: What is said of each of its answers.
+        labels: Notes on each of its answers.
         select_input: What the mechanism is shown of what was read; None where that follows from earlier
         draws.
         once: The number of the draw, where several queries of a statement use it; None where one does.
@@ -91,7 +91,7 @@ class Step:
         leaders: Sequence[Answer] = (),
         center: Fraction | None = None,
     ) -> list[tuple[Answer, ...]]:
-        """Draw independent answers for one group; squares are around ``center``, which is in grains."""
+        """Draw independent answers for one group; squares are around ``center``, in rounding steps."""
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
             return [(one,) for one in mechanism.after(leaders, shown, self.share, entropy, center)]
@@ -126,7 +126,7 @@ class Derived:
     Attributes:
         rule: ``"mean"``, ``"variance"`` or ``"std"``.
         measure: The column.
-        label: What is said of the answer.
+        label: Notes on the answer.
     """
 
     rule: str
@@ -156,7 +156,7 @@ class Derived:
         return (round_to**2 if self.rule == "variance" else round_to) / (1 << _FINER_BITS)
 
     def _template(self, about: str, *, clipped: bool, simulated: bool) -> Release:
-        """Return what is said of an answer, but for the number and the parts."""
+        """Return the facts of an answer, but for the number and the parts."""
         return Release(
             question=f"{self.label.words}{about}",
             steps=0,
@@ -188,7 +188,7 @@ class Derived:
         )
 
     def center(self, parts: Sequence[Fraction]) -> Fraction:
-        """Return the mean that a drawn sum and count give, to the nearest 2^-CENTER_BITS of a grain."""
+        """Return the mean of a drawn sum and count, to the nearest 2^-CENTER_BITS of a rounding step."""
         finest = self.measure.round_to / (1 << CENTER_BITS)
         return round(self._mean(parts) / finest) * finest
 
@@ -201,10 +201,12 @@ class Derived:
 
 
 def _in_squared_steps(answer: Answer) -> Answer:
-    """Return an answer about squares of finer steps in squared grains, what is said of its point included."""
+    """Return an answer about squares of finer steps in squared rounding steps, with its point's facts."""
     step = answer.step / (1 << 2 * CENTER_BITS)
     if not isinstance(answer.clipping, Clipping) or answer.clipping.leader is not None:
-        return replace(answer, step=step)  # of a point that follows another, grains are said already
+        return replace(
+            answer, step=step
+        )  # of a point that follows another, rounding steps are stated already
     at = f"{float(answer.clipping.at * step):.6g} for each unit of budget"
     template = tuple((name, at if name == "clipped at" else words) for name, words in answer.choices)
     return replace(answer, step=step, choices=template)

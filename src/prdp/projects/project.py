@@ -185,7 +185,7 @@ def project(path: Path | str | None = None) -> Project:
 
 
 def _is_in_catalog(entry: Mapping[str, Any]) -> bool:
-    """Say whether a table is named in a catalog of Spark's, and is no file.
+    """Return whether a table is named in a catalog of Spark's, and is no file.
 
     >>> [_is_in_catalog({"engine": "spark", "source": one}) for one in ("bank.accounts", "data/a.parquet")]
     [True, False]
@@ -196,7 +196,7 @@ def _is_in_catalog(entry: Mapping[str, Any]) -> bool:
 
 
 def _is(source: Any, endings: tuple[str, ...]) -> bool:
-    """Say whether files of a source have one of these endings."""
+    """Return whether files of a source have one of these endings."""
     return any(
         isinstance(one, str | Path) and str(one).endswith(endings)
         for given in _each(source, None)[0]
@@ -312,7 +312,7 @@ class Project(Mapping[str, Table | Join]):
         return [name] if section == "tables" else list(entry["tables"])
 
     def is_join(self, name: str) -> bool:
-        """Say whether an entry is a join of several tables."""
+        """Return whether an entry is a join of several tables."""
         return self._entry(name)[0] == "joins"
 
     def with_policy(
@@ -354,7 +354,7 @@ class Project(Mapping[str, Table | Join]):
         return filled if "://" in filled else self.folder / filled
 
     def is_begun(self, name: str) -> bool:
-        """Say whether a table has an account already."""
+        """Return whether a table has an account already."""
         return is_begun(self.ledger_of(name))
 
     @property
@@ -405,7 +405,7 @@ class Project(Mapping[str, Table | Join]):
         if "database" in entry or (section == "tables" and _is_in_catalog(entry)):
             return  # a catalog's files are its own affair
         if any(map(is_address, _each(self._source_of(name), table)[0])):
-            return  # a file or a frame is no table of a database
+            return  # a file or a frame is not a table of a database
         real, like = (
             [
                 source_origins(one, name if _is(one, database_files.ENDINGS) else None)

@@ -138,7 +138,7 @@ class _Cell:
     null: bool = False
 
     def is_in(self, points: PointSet) -> bool:
-        """Say whether the cell lies in a set."""
+        """Return whether the cell lies in a set."""
         if self.null:
             return points.null
         place = bisect_right(points.spans, self.at, key=_first) - 1

@@ -194,12 +194,12 @@ class PointSet:
         return PointSet(self.kind, _at_most(found), self.null and other.null)
 
     def beside(self, other: PointSet) -> bool:
-        """Say whether all points of one set, except NULL, come before all of another; looks at ends alone."""
+        """Return whether all points of one set, except NULL, come before all of another, by their ends."""
         mine, theirs = self.spans, other.spans
         return not mine or not theirs or mine[-1][1] <= theirs[0][0] or theirs[-1][1] <= mine[0][0]
 
     def holds(self, other: PointSet) -> bool:
-        """Say whether all of another set is in this one."""
+        """Return whether all of another set is in this one."""
         return self.meet(other) == other
 
 
@@ -247,7 +247,7 @@ class Box:
         return Box(tuple(sorted(found.items(), key=_name)))
 
     def holds(self, other: Box) -> bool:
-        """Say whether all contents of another box are in this one."""
+        """Return whether all contents of another box are in this one."""
         theirs = dict(other.sides)
         return all(column in theirs and points.holds(theirs[column]) for column, points in self.sides)
 
@@ -283,7 +283,7 @@ class Region:
         return {column: points for column, points in hulls.items() if not points.everything}
 
     def is_beside(self, other: Region) -> bool:
-        """Say whether some column's hulls show that two regions have nothing in common."""
+        """Return whether some column's hulls show that two regions have nothing in common."""
         mine, theirs = self.hull, other.hull
         return any(
             column in theirs

@@ -103,7 +103,7 @@ class ComputedRelease(NumberLike):
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved its parts."""
+        """Causes besides noise that may have moved its parts."""
         return "; ".join(dict.fromkeys(part.caveat for part in self.parts if part.caveat))
 
     @property
@@ -118,7 +118,7 @@ class ComputedRelease(NumberLike):
 
     @property
     def simulated(self) -> bool:
-        """Whether it protects nobody."""
+        """Whether it is not private."""
         return any(part.simulated for part in self.parts)
 
     @property
@@ -128,13 +128,13 @@ class ComputedRelease(NumberLike):
 
     @property
     def kind(self) -> str:
-        """What the interval is."""
+        """Kind of the interval."""
         kinds = {part.kind for part in self.parts}
         return formatting.NOISE_ALONE if formatting.NOISE_ALONE in kinds else "95 %"
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: what is of a part, or that the noise is wider than the answer."""
+        """Quality flag: that of a part, or of noise wider than the answer."""
         flags = {part.flag for part in self.parts}
         if formatting.INSUFFICIENT_BUDGET in flags:
             return formatting.INSUFFICIENT_BUDGET
@@ -145,27 +145,27 @@ class ComputedRelease(NumberLike):
 
     @property
     def excludes(self) -> str:
-        """What the interval excludes and holds at once with, in words."""
+        """Exclusions of the interval, and the number of intervals that hold at once."""
         chosen = (part.excludes for part in self.parts if getattr(part, "chosen", None) is not None)
         stated = (formatting.simultaneous(self.among), *dict.fromkeys(chosen), formatting.excludes(self))
         return "; ".join(filter(None, stated))
 
     @property
     def excluded_clause(self) -> str:
-        """What the intervals of the parts exclude, as a clause."""
+        """Exclusions of the parts' intervals, as a clause."""
         told = (part for part in self.parts if getattr(part, "chosen", None) is None)
-        return " and what ".join(
+        return " and ".join(
             dict.fromkeys(part.excluded_clause for part in told if part.excludes and part.excluded_clause)
         )
 
     @property
     def among(self) -> int:
-        """Of how many answers its parts were selected by what they are."""
+        """Number of answers from which its parts were selected by value."""
         return max((part.among for part in self.parts), default=1)
 
     @property
     def left_out(self) -> str:
-        """Which records its parts are not about."""
+        """Records that its parts exclude."""
         return "; ".join(dict.fromkeys(part.left_out for part in self.parts if part.left_out))
 
     @property

@@ -20,11 +20,11 @@ from prdp.release.interval import (
 )
 
 OCTAVES = (1, 3, 7)
-"""How many times its cap a record's value can pass it by, for those up to 2, 4 and 8 times as high."""
+"""Excess over its cap of a record's value, in caps, for those up to 2, 4 and 8 times as high."""
 
 _TAIL_FACTOR = OCTAVES[-1] + 1
 _MANY = 10
-"""So many scales of its noise, a mass further up is not: once in 40,000 times."""
+"""Number of noise scales that a mass further up exceeds once in 40,000 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ class ExcludedTail:
 
 
 _NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
-"""How the failures are shared where clipping pulls one way: the side that it does not pull from; what the
+"""Shares of the failures where clipping pulls one way: the side that it does not pull from; what the
 choice says of the pull; what the size of the answer says of it."""
 
 _LAST = Fraction(3, 4)
-"""Of a tier's failures on the side that is pulled from, those for its being the last one that was kept; the
+"""Share of a tier's failures on the pulled side for its being the last one that was kept; the
 rest are for its being below that, and for its being dropped."""
 
 _QUARTERS = 4
@@ -164,7 +164,7 @@ class Clipping:
             the choice says nothing of what was clipped.
         fall: By how much it falls with each octave.
         stride: How far apart the points are, in quarters of an octave.
-        blind: Whether the table may be too poor in budget for the choice to see it at all.
+        blind: Whether the table may be too short of budget for the choice to see it at all.
         below: Whether values below zero may have been clipped, which raises an answer.
         above: Whether values above zero may have been clipped, which lowers one.
         spans: How many spans of possible ratios the points are in.
@@ -203,7 +203,7 @@ class Clipping:
 
     @property
     def drops(self) -> bool:
-        """Say no: records are clipped."""
+        """Return False: records are clipped."""
         return False
 
     @property
@@ -213,7 +213,7 @@ class Clipping:
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether it cannot be told how much was clipped."""
+        """Whether the clipped amount is unknown."""
         return self.blind and not self.nothing
 
     def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
@@ -257,7 +257,7 @@ class Clipping:
         """Return how the pull of clipping is distributed at worst; None where the choice does not say.
 
         ``point`` is the one that a side found, where that is not the one that clips. Records that would count
-        for more than ``tail_factor`` times what they were allowed to are left aside: proofs/clip.md.
+        for more than ``tail_factor`` times what they were allowed to are excluded: proofs/clip.md.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=800 * one, evidence=one, fall=one, stride=4, blind=False)
@@ -293,7 +293,7 @@ class Clipping:
     def pull(self, chance: Fraction, tail_factor: Fraction, point: Fraction | None = None) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
-        Of records that ``tail`` does not leave aside. None stands for any distance.
+        Of records that ``tail`` does not exclude. None represents any distance.
 
         >>> one = Fraction(1)
         >>> point = Clipping(at=8 * one, most=8 * one, evidence=one, fall=one, stride=1, blind=False)
@@ -375,7 +375,7 @@ class Dropped:
         above: Whether there may be values above zero.
         seen: Whether the noise in the answer was seen before it was decided what to keep.
         unknown: Whether what was dropped may add up to anything.
-        at: How many steps a unit of budget counts for at most in what was kept; None where that is not said.
+        at: How many steps a unit of budget counts for at most in what was kept; None where it is unknown.
     """
 
     thresholds: int
@@ -389,12 +389,12 @@ class Dropped:
 
     @property
     def one_sided(self) -> bool:
-        """Say no: signs are not distinguished."""
+        """Return False: signs are not distinguished."""
         return False
 
     @property
     def drops(self) -> bool:
-        """Say yes: records are left out altogether."""
+        """Return True: records are dropped."""
         return True
 
     @property
@@ -404,7 +404,7 @@ class Dropped:
 
     @property
     def insufficient_budget(self) -> bool:
-        """Say no: where it cannot be told how much was dropped, that is the method's doing."""
+        """Return False: where the dropped amount is unknown, the method is the cause."""
         return False
 
     @property
@@ -470,7 +470,7 @@ class Dropped:
 
         Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A
         ``tail_factor`` of
-        1 stands for the interval of the noise alone. None stands for any distance.
+        1 represents the interval of the noise alone. None represents any distance.
         """
         if tail_factor <= 1 or self.nothing:
             return Fraction(0)
@@ -499,7 +499,7 @@ class TierClipping:
 
     @property
     def last(self) -> Clipping:
-        """What is known of the last tier that was kept."""
+        """Facts of the last tier that was kept."""
         return self.tiers[self.kept - 1]
 
     @property
@@ -529,12 +529,12 @@ class TierClipping:
 
     @property
     def one_sided(self) -> bool:
-        """Say no: signs are not distinguished."""
+        """Return False: signs are not distinguished."""
         return False
 
     @property
     def drops(self) -> bool:
-        """Say no: the lowest tier, at least, is clipped."""
+        """Return False: the lowest tier, at least, is clipped."""
         return False
 
     @property
@@ -544,13 +544,13 @@ class TierClipping:
 
     @property
     def at(self) -> Fraction:
-        """Up to how many steps for each unit of budget every record counts in full."""
+        """Steps for each unit of budget up to which every record counts in full."""
         clipped = (tier.at for tier in self.tiers[: self.kept] if not tier.nothing)
         return next(clipped, self.last.most)
 
     @property
     def insufficient_budget(self) -> bool:
-        """Say no: a tier that holds too little to be seen was dropped, which an interval knows."""
+        """Return False: a tier that holds too little to be seen was dropped, and the interval covers that."""
         return False
 
     def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:

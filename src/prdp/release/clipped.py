@@ -54,7 +54,7 @@ class ClippedEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClippedTerms:
-    """What is public about which records a clipping point lets count for less.
+    """Public facts about the records that a clipping threshold affects.
 
     Attributes:
         policy: The policy.
@@ -85,17 +85,17 @@ class ClippedTerms:
         >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
         >>> for _, text in terms.at(Fraction(10**6)):  # v / (10000 / v) is 10^6 at v = 10^5
         ...     print(text)
-        v above 91,650 may count for less
+        v above 91,650 may be clipped
         v > 91650
 
         Args:
             point: In units of the answer.
             dropped: Whether such records were left out altogether.
         """
-        return _facts(self, point, "are left out" if dropped else "may count for less")
+        return _facts(self, point, "are dropped" if dropped else "may be clipped")
 
     def ends_at(self, point: Fraction) -> tuple[ClippedEnd, ...]:
-        """Return the values beyond which records count for less; none where it cannot be said so."""
+        """Return the values beyond which records count for less; none where there is no such value."""
         return tuple(_sides(self, float(point), float(point)) or ()) if self.only else ()
 
     def records_beyond(self, below: Fraction, above: Fraction) -> str:
@@ -103,7 +103,7 @@ class ClippedTerms:
 
         >>> terms = ClippedTerms(Policy("10000 / v"), (("v", (Fraction(1), Fraction(10**9))),), "v")
         >>> terms.records_beyond(Fraction(10**6), Fraction(10**6))
-        'any v above 91,650'
+        'v above 91,650'
 
         Args:
             below: How much values below zero would count for, in units of the answer.
@@ -115,7 +115,7 @@ class ClippedTerms:
 
     @property
     def shown(self) -> str:
-        """What is added up, as SQL; empty where records are counted."""
+        """Summed expression as SQL; empty where records are counted."""
         return (self.column or "") if self.computed else shown_name(self.column or "")
 
     @property
@@ -127,13 +127,13 @@ class ClippedTerms:
         return (name, low, high) if self.column in (None, name) else None
 
     def clips(self, value: float, point: float) -> bool:
-        """Say whether a record whose only column has this value may count for less."""
+        """Return whether a record whose only column has this value may be clipped."""
         (name, _) = self.bounds[0]
         budget = self.policy.budget({name: value})
         return budget is not None and self._counted(value) > budget * point
 
     def clips_none(self, low: float, high: float, point: float) -> bool:
-        """Say whether surely no record counts for less whose column is between two values of one sign."""
+        """Return whether surely no record counts for less whose column is between two values of one sign."""
         (name, _) = self.bounds[0]
         budgets = bound(self.policy.expression, {name: Interval(min(low, high), max(low, high))})
         if budgets.empty:
@@ -168,28 +168,28 @@ def _facts(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
 def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> str:
     sides = _sides(terms, float(below), float(above)) if terms.only else None
     if sides:
-        return f"any {shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
+        return f"{shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
     if sides is not None:
-        return "any value far beyond its public bounds"
+        return "values far beyond the public bounds"
     if terms.center is not None:
         return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
     if terms.column is None and terms.privacy_unit is None:
-        return f"any record with a budget below {1 / high:.{_DIGITS}g}"
+        return f"records with a budget below {1 / high:.{_DIGITS}g}"
     far = _beyond(terms, low, high)
     if terms.privacy_unit is None:
-        return f"any {terms.shown} {far} times its record's budget"
+        return f"{terms.shown} {far} times the record's budget"
     added = f"{terms.shown} adds up to" if terms.column else "rows number"
-    return f"any unit ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
+    return f"units ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
 
 
 def _any_further(terms: ClippedTerms, point: float) -> str:
-    """Say it of squares by the ratio of the distance from the center to the budget; of units, not at all."""
+    """Describe squares by the ratio of the distance from the center to the budget; of units, nothing."""
     if terms.privacy_unit is not None or terms.center is None:
         return ""
     ratio = _rounded_down(point / _SQUARED)
     far = f"squared distance from {_number(float(terms.center))} is above {_number(ratio)} times the budget"
-    return f"any {terms.shown} whose {far}"
+    return f"{terms.shown} whose {far}"
 
 
 def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
@@ -201,7 +201,7 @@ def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
 
 
 def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
-    """Say it by the ratio of what a record counts for to its budget, which holds for every policy."""
+    """Describe the ratio of what a record counts for to its budget, which holds for every policy."""
     ratio = _rounded_down(float(point) / _CELL)
     expression = terms.policy.text
     if terms.privacy_unit is not None:
@@ -219,11 +219,11 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
 
 
 def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
-    """Say it of units, whose rows are added up and whose budget is the least of their rows'."""
+    """Describe units, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
     added = f"their {terms.shown}" if terms.column else "the number of their rows"
     far = _beyond(terms, ratio, ratio)
-    whose = f"units ({shown_name(terms.privacy_unit)}) for whom {added} is {far} times their budget"
+    whose = f"units ({shown_name(terms.privacy_unit)}) where {added} is {far} times their budget"
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (
@@ -237,7 +237,7 @@ def _sides(terms: ClippedTerms, below: float, above: float) -> list[ClippedEnd] 
 
     None where they are not simply all that are larger in size, or smaller, or cannot be shown to be.
     """
-    assert terms.only is not None  # noqa: S101  (see _said)
+    assert terms.only is not None  # noqa: S101  (see _facts)
     name, low, high = terms.only
     found = []
     ends = ((1, above, max(low, Fraction(0)), high), (-1, below, max(-high, Fraction(0)), -low))
@@ -274,7 +274,7 @@ def _sizes(terms: ClippedTerms, near: float, far: float) -> list[float]:
 
 
 def _none_up_to(terms: ClippedTerms, point: float, sign: int, sizes: list[float]) -> bool:
-    """Say whether surely no record up to the last size counts for less; narrow pieces by their ends."""
+    """Return whether surely no record up to the last size counts for less; narrow pieces by their ends."""
     waiting = list(pairwise(sizes))
     for _ in range(_MAX_PIECES):
         if not waiting:

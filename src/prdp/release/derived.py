@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[tuple[str, Fraction], ...]] = {
     "variance": _VARIANCE,
     "std": _VARIANCE,
 }
-"""What each rule is computed from, in order, and the part of the share that goes there.
+"""Parts of each rule, in order, with their parts of the share.
 
 The squares are those of the distances from a center: the mean that the first two parts give, rounded.
 """
@@ -101,7 +101,7 @@ def root(value: Fraction, *, up: bool = False) -> Fraction:
 
 
 _ONE_SIGMA = Fraction(6827, 10_000)
-"""How often a normal error is smaller than its standard deviation."""
+"""Probability that a normal error is smaller than its standard deviation."""
 
 
 class NumberLike:
@@ -138,7 +138,7 @@ class NumberLike:
         return formatting.in_words(self)
 
     def to_dict(self: formatting.Published) -> dict[str, Any]:
-        """Return the answer, its interval and what is said of it as plain values."""
+        """Return the answer, its interval and its notes as plain values."""
         return formatting.as_dict(self)
 
     def to_json(self: formatting.Published) -> str:
@@ -231,7 +231,7 @@ def _std_error(answer: formatting.Published) -> float | None:
 
 
 def _plain(other: object) -> bool:
-    """Say whether something is a plain number."""
+    """Return whether something is a plain number."""
     return not isinstance(other, NumberLike) and (hasattr(other, "__float__") or isinstance(other, Fraction))
 
 
@@ -241,4 +241,4 @@ def plain_fraction(number: object) -> Fraction:
     try:
         return exact(repr(plain) if isinstance(plain, float) else plain, "number")  # type: ignore[arg-type]
     except (InvalidRequest, ValueError):
-        raise InvalidRequest(f"{number!r} is no number that an answer can be computed with.") from None
+        raise InvalidRequest(f"{number!r} is not a number that an answer can be computed with.") from None

@@ -57,13 +57,15 @@ def _escaped(text: str) -> str:
 
 LEVEL = Fraction(19, 20)
 TAIL_FACTOR = Fraction(8)
-"""The level and the reach of every interval that is shown."""
+"""Level and tail factor of every interval that is shown."""
 FAR = 2
-"""How many times the answer an end may lie away that leaves records aside; beyond, it is not shown."""
-LEFT_AWAY = "or more: an end that lies further away than twice the answer; a row's `excludes` has it"
-FAR_EXCLUDED = f"would count for more than {TAIL_FACTOR} times what it was allowed"
-ANY_EXCLUDED = f"any record beyond {TAIL_FACTOR} times what it was allowed"
-BY_ROW = f"{FAR_EXCLUDED}; a row's `excludes` says which"
+"""Multiple of the answer beyond which the end of an interval with exclusions is not shown."""
+LEFT_AWAY = "no upper limit: the end is further away than twice the answer; a row's `excludes` shows it"
+FAR_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
+ANY_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
+BY_ROW = f"{FAR_EXCLUDED}; a row's `excludes` shows them"
+NO_LOWER, NO_UPPER = "no lower limit", "no upper limit"
+"""Texts in place of the end of an interval."""
 
 _MAX_DECIMALS = 6
 _MAX_WRITTEN = 10**9
@@ -77,10 +79,10 @@ FLAGS = {
     UNRELIABLE: "the interval spans nearly all that the public bounds allow",
     INSUFFICIENT_BUDGET: "budgets, times the share, add up to too little to tell how much was clipped",
 }
-"""What may be wrong with an answer, and what that means."""
+"""Quality flags and their meanings."""
 
 OF_NOTHING = "there may be no such values, and then no such answer: the noise does not tell"
-"""What is said of a mean or a variance whose count may be below 1, and of a chosen value that may be any."""
+"""Notes on a mean or a variance whose count may be below 1, and on a chosen value that may be any."""
 
 RANGE, NOISE_ALONE = "no confidence interval", "95 % of the noise"
 
@@ -89,18 +91,18 @@ KINDS = {
     RANGE: "no confidence interval: a range was chosen, and nothing bounds how often it holds the truth",
     NOISE_ALONE: "95 % of the noise alone",
 }
-"""What the ends of an interval are."""
+"""Kinds of intervals."""
 
 CLIPPED, CLIPPED_WHERE = "clipped", "clipped where"
-"""What choices call the records that counted for less: in words, and as a condition in SQL."""
+"""Names of the choices that describe clipped records: in words, and as a condition in SQL."""
 
 
 class Published(Protocol):
-    """What is shown of an answer."""
+    """Published facts of an answer."""
 
     @property
     def question(self) -> str:
-        """What was asked, in words."""
+        """Query in words."""
 
     @property
     def exact(self) -> Fraction:
@@ -116,11 +118,11 @@ class Published(Protocol):
 
     @property
     def method(self) -> str:
-        """Which mechanism answered."""
+        """Mechanism that answered."""
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved it, in words."""
+        """Causes besides noise that may have moved it, in words."""
 
     @property
     def general_caveat(self) -> str:
@@ -128,11 +130,11 @@ class Published(Protocol):
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
-        """What the mechanism chose on the way."""
+        """Choices of the mechanism."""
 
     @property
     def simulated(self) -> bool:
-        """Whether it protects nobody."""
+        """Whether it is not private."""
 
     @property
     def even(self) -> bool:
@@ -140,23 +142,23 @@ class Published(Protocol):
 
     @property
     def kind(self) -> str:
-        """What the interval is: ``"95 %"``, or the range that was chosen."""
+        """Kind of the interval: ``"95 %"``, or the range that was chosen."""
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer, one of ``FLAGS``; empty where nothing is."""
+        """Quality flag, one of ``FLAGS``; empty where there is none."""
 
     @property
     def excludes(self) -> str:
-        """What the interval takes for granted, in words; empty where that is nothing."""
+        """Exclusions of the interval, in words; empty where there are none."""
 
     @property
     def excluded_clause(self) -> str:
-        """What the interval leaves aside, as a clause."""
+        """Exclusions of the interval, as a clause."""
 
     @property
     def left_out(self) -> str:
-        """Which records it is not about, in words; empty where that is nobody."""
+        """Excluded records, in words; empty where there are none."""
 
     @property
     def left_away(self) -> tuple[float | None, float | None]:
@@ -164,14 +166,14 @@ class Published(Protocol):
 
     @property
     def among(self) -> int:
-        """Of how many answers it was selected by what they are; 1 where it was not."""
+        """Number of answers from which it was selected by value; 1 where it was not."""
 
     def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that is shown."""
 
 
 def simultaneous(among: int) -> str:
-    """Say of how many answers the intervals hold at once; nothing where an answer was not selected by them.
+    """Describe the number of simultaneous intervals; empty where an answer was not selected by them.
 
     >>> simultaneous(40)
     'simultaneous over 40 groups, as it was selected by its answer'
@@ -180,14 +182,14 @@ def simultaneous(among: int) -> str:
 
 
 def rows_simultaneous(answers: Iterable[Published]) -> list[str]:
-    """Say the same of rows that were selected by their answers."""
+    """Describe the same for rows that were selected by their answers."""
     most = max((answer.among for answer in answers), default=1)
     facts = f"intervals are simultaneous over {_many(most)} groups: answers select or sort the rows"
     return [facts] if most > 1 else []
 
 
 def rows_of_nothing(rows: int) -> str:
-    """Say the same as ``OF_NOTHING`` of some of so many rows."""
+    """Describe ``OF_NOTHING`` for some of so many rows."""
     return f"of some rows, {OF_NOTHING}" if rows > 1 else OF_NOTHING
 
 
@@ -199,12 +201,12 @@ def _many(number: int) -> str:
 def value_and_ends(answer: Published) -> tuple[str, str, str]:
     """Return the answer and the ends of its interval, with digits that make sense together.
 
-    Ends are rounded away from the answer. An end that is not there is ``or less`` or ``or more``.
+    Ends are rounded away from the answer. A missing end is ``NO_LOWER`` or ``NO_UPPER``.
     """
     low, high = answer.interval()
     digits = _decimals(answer)
-    least = "or less" if math.isinf(low) else _written(_rounded(low, digits, math.floor), digits)
-    most = "or more" if math.isinf(high) else _written(_rounded(high, digits, math.ceil), digits)
+    least = NO_LOWER if math.isinf(low) else _written(_rounded(low, digits, math.floor), digits)
+    most = NO_UPPER if math.isinf(high) else _written(_rounded(high, digits, math.ceil), digits)
     return _written(value_of(answer), digits), least, most
 
 
@@ -215,7 +217,7 @@ def _written(number: float, digits: int) -> str:
 
 
 def excludes(answer: Published) -> str:
-    """Return what an interval leaves aside, in words; where an end is not shown, with that end."""
+    """Return what an interval excludes, in words; where an end is not shown, with that end."""
     if not answer.excluded_clause:
         return ""
     digits = _decimals(answer)
@@ -225,8 +227,8 @@ def excludes(answer: Published) -> str:
         for word, end, outward in (("from", low, math.floor), ("up to", high, math.ceil))
         if end is not None
     ]
-    verb = f"{' '.join(ends)}, leaving aside" if ends else "leaves aside"
-    return f"{verb} what {answer.excluded_clause}"
+    verb = f"{' '.join(ends)}, excluding" if ends else "excludes"
+    return f"{verb} {answer.excluded_clause}"
 
 
 def value_of(answer: Published) -> int | float:
@@ -237,7 +239,7 @@ def value_of(answer: Published) -> int | float:
 def in_words(answer: Published) -> str:
     """Return the answer with its interval, in words.
 
-    A ± stands only where nothing can be clipped or dropped: then it is the interval.
+    A ± is only where nothing can be clipped or dropped: then it is the interval.
     """
     value, least, most = value_and_ends(answer)
     low, high = answer.interval()
@@ -247,23 +249,23 @@ def in_words(answer: Published) -> str:
         digits = _decimals(answer)
         return f"{value} ± {_rounded((high - low) / 2, digits, math.ceil):,.{digits}f}"
     if math.isinf(low) and math.isinf(high):
-        return f"{value}, or any number"
+        return f"{value}, no limits"
     if math.isinf(high):
-        return f"{value}, {least} or more"
-    return f"{value}, up to {most}" if math.isinf(low) else f"{value}, from {least} to {most}"
+        return f"{value}, from {least}, {most}"
+    return f"{value}, up to {most}, {least}" if math.isinf(low) else f"{value}, from {least} to {most}"
 
 
 def in_a_cell(answer: Published) -> str:
     """Return the answer with its ends and its flag, for one cell of a table."""
     value, least, most = value_and_ends(answer)
-    ends = f"{least} {most}" if most == "or more" else f"{least} to {most}"
-    ends = most + " or less" if least == "or less" and most != "or more" else ends
-    ends = "any number" if (least, most) == ("or less", "or more") else ends
+    ends = f"from {least}, {most}" if most == NO_UPPER else f"{least} to {most}"
+    ends = f"up to {most}, {least}" if least == NO_LOWER and most != NO_UPPER else ends
+    ends = "no limits" if (least, most) == (NO_LOWER, NO_UPPER) else ends
     return f"{value} ({ends}{'; ' if answer.flag else ''}{answer.flag})"
 
 
 def line(answer: Published) -> str:
-    """Return everything that must be said of an answer, on one line."""
+    """Return an answer with all its notes, on one line."""
     facts = [answer.kind, f"share {answer.share}", answer.method]
     flag = f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""
     after = [answer.left_out, answer.caveat, answer.excludes, flag]
@@ -273,7 +275,7 @@ def line(answer: Published) -> str:
 
 
 def marks(recorded_at: str, *, simulated: bool) -> str:
-    """Return what is printed behind an answer that was recorded before, or that protects nobody.
+    """Return what is printed behind an answer that was recorded before, or that is not private.
 
     >>> marks("2026-11-03T09:12:44+00:00", simulated=False)
     ' (recorded 2026-11-03)'
@@ -298,7 +300,7 @@ def as_html(answer: Published) -> str:
         ("beside noise", answer.caveat),
         (
             "simulated",
-            "from a synthetic table's records: this answer protects nobody" if answer.simulated else "",
+            "from a synthetic table's records: this answer is not private" if answer.simulated else "",
         ),
     ]
     cells = "".join(
@@ -333,7 +335,7 @@ def as_dict(answer: Published) -> dict[str, Any]:
 
 
 def as_json(form: object) -> str:
-    """Return plain values as JSON; what is no number there is null."""
+    """Return plain values as JSON; what is not a number there is null."""
     return safe_json(json.dumps(form, allow_nan=False, ensure_ascii=False, default=str))
 
 
@@ -360,7 +362,7 @@ def _decimals(answer: Published) -> int:
 
 
 def _fit(numbers: Sequence[float], digits: int) -> bool:
-    """Say whether numbers have no more than so many decimals."""
+    """Return whether numbers have no more than so many decimals."""
     return all(math.isclose(number, round(number, digits), rel_tol=1e-12) for number in numbers)
 
 

@@ -40,7 +40,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBounds:
-    """How far below and above an answer the truth may lie, in steps; None where there is no end.
+    """Error bounds below and above an answer, in steps; None where there is no bound.
 
     Attributes:
         below: Below.
@@ -58,7 +58,7 @@ class ErrorBounds:
 
     @property
     def parts(self) -> int:
-        """How many parts a step has, so that all distances are whole numbers of them."""
+        """Number of parts of a step, so that all distances are whole numbers of them."""
         fractions = (self.below, self.above, self.times)
         return math.lcm(*(one.denominator for one in fractions if one is not None))
 
@@ -115,7 +115,7 @@ class Pull(Protocol):
 
     @property
     def at(self) -> Fraction | None:
-        """How many steps a unit of budget may count for; None where that is not said."""
+        """Steps that a unit of budget may count for; None where it is unknown."""
 
     @property
     def nothing(self) -> bool:
@@ -131,7 +131,7 @@ class Pull(Protocol):
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether it cannot be told how much was clipped."""
+        """Whether the clipped amount is unknown."""
 
     def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records; None for nowhere.
@@ -188,12 +188,12 @@ def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: Fraction) 
 
 @lru_cache(maxsize=4096)
 def noise_spread(scales: Scales, failure: Fraction) -> int:
-    """Return how far the noises' sum strays, either way, except with probability ``failure``."""
+    """Return how far the noises' sum deviates, either way, except with probability ``failure``."""
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
 
 
 def one_way_spread(scales: Scales, failure: Fraction) -> int:
-    """Return how far the noises' sum strays one way; it is as likely to go the other."""
+    """Return how far the noises' sum deviates one way; it is as likely to go the other."""
     return noise_spread(scales, 2 * failure) if failure < Fraction(1, 2) else 0
 
 
@@ -244,7 +244,7 @@ _NEARLY_ALL = Fraction(9, 10)
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Where the ends lie around an answer that noise was added to, whatever its number is.
+    """Interval ends around an answer with noise, as a function of its number.
 
     Attributes:
         error_bounds: How far from the answer the truth may lie.
@@ -279,11 +279,11 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """Up to where ends are shown: one that lies further away than twice the answer may not be.
+    """Limit of the ends that are shown: one further away than twice the answer may be hidden.
 
     Attributes:
         limits: The public limits of an answer that was computed from parts: an end there is always shown.
-        below: Whether the low end leaves records aside, for which the answer's size is a measure.
+        below: Whether the low end excludes records, for which the answer's size is a measure.
         above: Whether the high end does.
     """
 
@@ -310,14 +310,14 @@ class Horizon:
     def beyond(
         self, exact: Fraction | int, low: Fraction | int | None, high: Fraction | int | None
     ) -> tuple[bool, bool]:
-        """Say whether ends lie too far away from an answer; all in the same unit, whatever that is."""
+        """Return whether ends lie too far away from an answer; all in the same unit, whatever that is."""
         far = FAR * max(exact, -exact)
         down = self.below and low is not None and low < exact - far
         return down, self.above and high is not None and exact + far < high
 
 
 def spans_limits(ends: Ends, limits: Ends) -> bool:
-    """Say whether an interval spans nearly all that the public limits allow, so that it tells nothing new.
+    """Return whether an interval spans nearly all that the public limits allow, so that it tells nothing new.
 
     >>> limits = Fraction(0), Fraction(100)
     >>> [spans_limits((Fraction(low), Fraction(100)), limits) for low in (0, 2, 20)]

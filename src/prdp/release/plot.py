@@ -44,7 +44,7 @@ def plot(table: ReleaseTable, ax: Any = None) -> Any:
 
 
 def is_histogram(keys: Sequence[Sequence[Any]], answers: Sequence[Any]) -> bool:
-    """Say whether answers are a histogram: of bins side by side, or counts by numbers at equal distances.
+    """Return whether answers are a histogram: of bins side by side, or counts by numbers at equal distances.
 
     Such numbers are what ``GROUP BY floor(age / 10) * 10`` gives.
     """
@@ -65,7 +65,7 @@ def _histogram(table: ReleaseTable, ax: Any) -> Any:
     """Draw a bar for each bin between its edges, and its interval as an error bar; noise is hatched grey.
 
     Bars are equally wide, whatever the bins are: their height is the answer, and not a density. A bar of
-    a number stands above it.
+    a number is above it.
     """
     panel = _axes(1, 0, ax)[0] if ax is not None else style.axes()[0]
     answers = [row[0] for row in table.releases]

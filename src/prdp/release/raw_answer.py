@@ -1,4 +1,4 @@
-"""A drawn answer, as a mechanism hands it over: the number, how it was selected, what may be said of it."""
+"""A drawn answer, as a mechanism hands it over: the number, how it was selected, its public facts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Overshoot:
 
     @property
     def meaning(self) -> str:
-        """What is to be said of the interval: nothing, as its open end says it."""
+        """Meaning of the interval: empty, as its open end shows it."""
         return ""
 
     def between(self, failure: Fraction) -> Ends:
@@ -105,7 +105,7 @@ class Ranked:
 
     @property
     def meaning(self) -> str:
-        """What the interval says, in words; nothing where all records weigh the same."""
+        """Meaning of the interval, in words; empty where all records weigh the same."""
         return "" if self.clipping is None else "of the records as they were weighed, by their budgets"
 
     def between(self, failure: Fraction) -> Ends:
@@ -163,13 +163,13 @@ class Scaled(Protocol):
 
 
 Way = Literal["", "toward zero", "down", "up", "either way"]
-"""Which way something can move an answer; empty where that is not said."""
+"""Direction in which something can move an answer; empty where it is unknown."""
 
 _WAYS: dict[Way, str] = {
-    "toward zero": "only pull it toward zero",
-    "down": "only lower it",
-    "up": "only raise it",
-    "either way": "move it either way",
+    "toward zero": "bias it toward zero",
+    "down": "bias it downward",
+    "up": "bias it upward",
+    "either way": "bias it either way",
 }
 
 
@@ -178,7 +178,7 @@ class Caveat:
     """A cause besides noise that may have moved an answer.
 
     >>> print(Caveat("clipped records", "toward zero"))
-    clipped records can only pull it toward zero
+    clipped records can bias it toward zero
 
     Attributes:
         cause: The cause: the subject of a sentence, or all of it where there is no ``way``.
@@ -203,7 +203,7 @@ class Caveat:
         """Return the caveat of a number that is computed from an answer.
 
         >>> print(Caveat("clipped records", "toward zero").moved(None, None))
-        clipped records can move it either way
+        clipped records can bias it either way
 
         Args:
             pull: What was clipped or dropped in the answer; None where that is not known.
@@ -222,12 +222,12 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A private number, with what may be said about it.
+    """A private number, with its public facts.
 
     Attributes:
         steps: The number, in steps of the lattice.
         step: What a step is worth, in rounding steps of the summary's values.
-        noises: The independent noises in it, in steps; of each, its scale is said.
+        noises: The independent noises in it, in steps; the scale of each is public.
         choices: What the mechanism chose on the way, in words; all of it private already.
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
         clipping: Where records were clipped, and how that was chosen.
@@ -288,11 +288,11 @@ class LazySequence(Sequence[_Item]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnswerColumn(LazySequence[Answer]):
-    """One answer for each group, made when it is looked at: what is said of many is held once.
+    """One answer for each group, made when it is looked at: facts that many share are held once.
 
     Attributes:
         steps: The numbers.
-        which: For each group, which of the answers in ``said`` has all that is said of its number.
+        which: For each group, which of the answers in ``templates`` holds the facts of its number.
         template: Answers, the number left out.
     """
 

@@ -46,7 +46,8 @@ class Release(NumberLike):
         method: Which mechanism answered.
         bias: What else than noise may have moved the answer; None if nothing else has.
         decisions: What the mechanism chose on the way, in words.
-        simulated: Whether the records were a stand-in's, and the noise perhaps seeded: it protects nobody.
+        simulated: Whether the records were a synthetic table's, and the noise perhaps seeded: it is not
+        private.
         ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
             computed from parts, its public limits.
         parts: The releases that the answer was computed from; their shares add up to its own.
@@ -56,7 +57,7 @@ class Release(NumberLike):
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
         clipped: What is public about which records the clipping point lets count for less: `choices` and
-            `beyond` name them by it, when they are looked at. None where that is not said.
+            `beyond` name them by it, when they are looked at. None where it is unknown.
         shape: For noise that is not Laplace's and public, all of it, in steps.
         left_out: Which records it is not about, since the policy gives them no budget; empty where that is
             nobody. Sources differ in which columns may be NULL, and answers are compared without it.
@@ -101,7 +102,7 @@ class Release(NumberLike):
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved the answer, in words; empty if nothing else has."""
+        """Causes besides noise that may have moved the answer, in words; empty if there are none."""
         return "" if not self.bias else str(self.bias)
 
     @property
@@ -111,7 +112,7 @@ class Release(NumberLike):
 
     @property
     def choices(self) -> Choices:
-        """What the mechanism chose on the way, in words, and which records counted for less by it."""
+        """Choices of the mechanism, in words, and the records that they clip."""
         if self.clip_threshold is None or self.clipped is None or self.clipped.center is not None:
             return self.decisions  # of squares, `beyond` says which records: the choices name the point
         dropped = self.clipping is not None and self.clipping.drops
@@ -119,21 +120,21 @@ class Release(NumberLike):
 
     @property
     def clip_threshold(self) -> Fraction | None:
-        """What a unit of budget may count for at most; None where nothing was clipped, or it is not said."""
+        """Clipping threshold for a unit of budget; None where nothing was clipped, or it is unknown."""
         pull = self.clipping
         return None if pull is None or pull.nothing or pull.at is None else pull.at * self.step
 
     @property
     def clipped_from(self) -> tuple[ClippedEnd, ...]:
-        """The values of a column beyond which records counted for less; none where it cannot be said so."""
+        """The values of a column beyond which records counted for less; none where there is no such value."""
         threshold = self.clip_threshold
         return () if self.clipped is None or threshold is None else self.clipped.ends_at(threshold)
 
     @property
     def excluded_records(self) -> str:
-        """The records of which the interval that is shown leaves aside what they would add, in user's terms.
+        """The records of which the interval that is shown excludes what they would add, in user's terms.
 
-        Empty where there are none, or where it cannot be said so.
+        Empty where there are none, or where there is no such value.
         """
         ends = self.clipping.excludes(formatting.TAIL_FACTOR) if self.clipping is not None else None
         if ends is None or self.clipped is None:
@@ -158,10 +159,10 @@ class Release(NumberLike):
         """Return the ends between which the true answer lies with this probability.
 
         Where records were clipped it covers the noise, the choice of the clipping point and the pull of
-        clipping, leaving aside what records would add that count for more than ``tail_factor`` times what
+        clipping, excluding what records would add that count for more than ``tail_factor`` times what
         they were
         allowed to (see ``excludes``); no private interval can do without that (proofs/clip.md). An end is
-        infinite where the table is so poor in budget that nearly all of it may have been clipped.
+        infinite where the table is so short of budget that nearly all of it may have been clipped.
         Without a ``tail_factor`` it is 8, and an end that lies further away than twice the answer is
         infinite too.
         ``tail_factor=1`` is the interval of the noise alone.
@@ -192,7 +193,7 @@ class Release(NumberLike):
 
     @property
     def horizon(self) -> Horizon:
-        """Up to where its ends are shown.
+        """Limit of the ends that are shown.
 
         A sum of both signs may be near zero whatever its values are, so that its size is no measure.
         """
@@ -209,7 +210,7 @@ class Release(NumberLike):
 
     @property
     def _pulls(self) -> list[Pull]:
-        """What is known of what was clipped or dropped, in the answer or in its parts."""
+        """Clipping and dropping in the answer or in its parts."""
         pulls = (part.clipping for part in self.parts or (self,))
         return [pull for pull in pulls if pull is not None]
 
@@ -256,7 +257,7 @@ class Release(NumberLike):
 
     @property
     def kind(self) -> str:
-        """What the interval is: ``"95 %"``, the range that was chosen, or that of the noise alone.
+        """Kind of the interval: ``"95 %"``, the range that was chosen, or that of the noise alone.
 
         The last is what answers have that were written down before intervals covered what was clipped.
         """
@@ -268,7 +269,7 @@ class Release(NumberLike):
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: one of ``shown.FLAGS``; empty where nothing is.
+        """Quality flag: one of ``formatting.FLAGS``; empty where there is none.
 
         >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive").flag
         'low precision'
@@ -303,36 +304,36 @@ class Release(NumberLike):
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether it cannot be told how much was clipped, of the answer or of a part of it."""
+        """Whether the clipped amount is unknown, of the answer or of a part of it."""
         return any(pull.insufficient_budget for pull in self._pulls)
 
     @property
     def excludes(self) -> str:
-        """What the interval leaves aside and holds at once with, in words; empty where that is nothing."""
+        """Exclusions of the interval, and the number of simultaneous intervals; empty without any."""
         of_nothing = formatting.OF_NOTHING if self.perhaps_of_nothing else ""
         return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.excluded_text)))
 
     @property
     def excluded_text(self) -> str:
-        """What the interval leaves aside, in words; empty where that is nothing."""
+        """Exclusions of the interval, in words; empty where there are none."""
         if self.chosen is not None:
             return self.chosen.meaning
         if self.parts and self.between(formatting.LEVEL, formatting.TAIL_FACTOR) == self.ends:
-            return ""  # all that the bounds allow: it is told that nothing is
+            return ""  # all that the bounds allow: nothing is excluded
         return formatting.excludes(self)
 
     @property
     def excluded_clause(self) -> str:
-        """What the interval leaves aside, as a clause; in the user's terms where that can be said."""
+        """Exclusions of the interval, as a clause in the user's terms where possible."""
         if self.excluded_records:
-            return f"{self.excluded_records} would add"
+            return self.excluded_records
         names = [name for name, _ in PARTS.get(self.rule, ())]
         known = [(part.exclusion_of_part, name) for part, name in zip(self.parts, names, strict=True)]
         parts = [(beyond, name) for beyond, name in known if beyond]
         if parts:
             (first, name), *others = parts
-            more = "".join(f" or {beyond} to the {other}" for beyond, other in others)
-            return f"{first} would add to the {name}{more}"
+            more = "".join(f", {beyond} from the {other}" for beyond, other in others)
+            return f"{first} from the {name}{more}"
         return (
             formatting.FAR_EXCLUDED
             if any(pull.excludes(formatting.TAIL_FACTOR) for pull in self._pulls)
@@ -341,12 +342,12 @@ class Release(NumberLike):
 
     @property
     def stated_exclusion(self) -> str:
-        """The same where its condition says it; of means, one of which may stand for many, whatever it is."""
+        """The same where its condition says it; of means, one of which may represent many, whatever it is."""
         return self.excluded_clause if self.excluded_text or self.rule == "mean" else ""
 
     @property
     def exclusion_of_part(self) -> str:
-        """Of which records the interval leaves aside what they add to an answer that this is a part of."""
+        """Records whose contribution to a computed answer the interval of this part excludes."""
         return self.excluded_records or (
             formatting.ANY_EXCLUDED if any(p.excludes(formatting.TAIL_FACTOR) for p in self._pulls) else ""
         )
@@ -415,7 +416,7 @@ class MovedRelease(NumberLike):
 
     @property
     def question(self) -> str:
-        """What was asked, and what was done to it."""
+        """Query in words, with the arithmetic applied to it."""
         return self.release.question + _arithmetic(self.times, self.plus)
 
     @property
@@ -425,12 +426,12 @@ class MovedRelease(NumberLike):
 
     @property
     def method(self) -> str:
-        """Which mechanism answered."""
+        """Mechanism that answered."""
         return self.release.method
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved the release, and which way that moves this."""
+        """Causes besides noise that may have moved the release, and the direction in which they move this."""
         return "" if self._bias is None else str(self._bias)
 
     @property
@@ -445,12 +446,12 @@ class MovedRelease(NumberLike):
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
-        """What the mechanism chose on the way."""
+        """Choices of the mechanism."""
         return self.release.choices
 
     @property
     def simulated(self) -> bool:
-        """Whether it protects nobody."""
+        """Whether it is not private."""
         return self.release.simulated
 
     @property
@@ -460,33 +461,33 @@ class MovedRelease(NumberLike):
 
     @property
     def kind(self) -> str:
-        """What the interval is."""
+        """Kind of the interval."""
         return self.release.kind
 
     @property
     def flag(self) -> str:
-        """What is wrong with the release, if anything is."""
+        """Quality flag of the release."""
         return self.release.flag
 
     @property
     def excludes(self) -> str:
-        """What the interval leaves aside."""
+        """Exclusions of the interval."""
         moved = "; ".join(filter(None, (formatting.simultaneous(self.among), formatting.excludes(self))))
         return moved if formatting.excludes(self) else self.release.excludes
 
     @property
     def among(self) -> int:
-        """Of how many answers the release was selected by what they are."""
+        """Number of answers from which the release was selected by value."""
         return self.release.among
 
     @property
     def excluded_clause(self) -> str:
-        """What the interval leaves aside, as a clause."""
+        """Exclusions of the interval, as a clause."""
         return self.release.excluded_clause
 
     @property
     def left_out(self) -> str:
-        """Which records it is not about."""
+        """Excluded records."""
         return self.release.left_out
 
     @property

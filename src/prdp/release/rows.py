@@ -1,6 +1,6 @@
 """Releases of drawn answers, one for each of many groups, made when they are looked at.
 
-What is drawn and what is said of it are held in columns: the numbers, and once for many what is said of them.
+Draws and their facts are held in columns: the numbers, and once for many their shared facts.
 Nothing of the records is held here; a column says no more than its releases do.
 """
 
@@ -41,7 +41,7 @@ class Label:
         most_above: The same for values above zero.
         whole: Whether the truth is a whole number.
         clipped: What is public about which records a clipping point lets count for less; None where that is
-            not said.
+            unknown.
     """
 
     words: str
@@ -112,7 +112,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Named(LazySequence[str]):
-    """What the question about each group ends with.
+    """Ending of the question about each group.
 
     Attributes:
         about: What is the same for all groups.
@@ -137,11 +137,11 @@ class Named(LazySequence[str]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReleaseColumn(LazySequence[Release]):
-    """The releases of one question, one a group; what is said of many is held once.
+    """The releases of one question, one a group; facts that many share are held once.
 
     Attributes:
         template: Releases without their numbers, parts, and what their questions are about.
-        which: For each group, which of them has what is said of its answer.
+        which: For each group, which of them holds the facts of its answer.
         steps: The numbers.
         abouts: What each question is about.
         parts: The columns of the parts that answers were computed from; none where they were drawn.
@@ -172,11 +172,11 @@ class ReleaseColumn(LazySequence[Release]):
         return replace(template, question=question, steps=int(self.steps[place]), parts=parts)
 
     def examples(self) -> list[Release]:
-        """Return one release for all that is said of any, in the order of the groups."""
+        """Return one release for each different set of facts, in the order of the groups."""
         return [self[place] for place in sorted(self._alike()[0])]
 
     def _alike(self) -> tuple[list[int], list[int]]:
-        """Return places of groups of which all different things are said, and each group's among them."""
+        """Return places of groups with all different facts, and each group's among them."""
         number = self.which
         for part in self.parts:
             number = np.unique(np.stack((number, part.which), axis=1), axis=0, return_inverse=True)[1]
@@ -191,7 +191,7 @@ class ReleaseColumn(LazySequence[Release]):
         return [found[one] for one in which]
 
     def numbers(self) -> Iterator[tuple[int, int]]:
-        """Yield each group's number, and which of ``said`` belongs to it."""
+        """Yield each group's number, and which of ``templates`` belongs to it."""
         return zip(self.steps.tolist(), self.which.tolist(), strict=True)
 
     def exact(self) -> list[Fraction]:
@@ -201,7 +201,7 @@ class ReleaseColumn(LazySequence[Release]):
 
     @property
     def is_columnar(self) -> bool:
-        """Whether intervals follow from the numbers and from what is said of many."""
+        """Whether intervals follow from the numbers and from shared facts."""
         drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.templates)
         return drawn or (bool(self.parts) and all(part.is_columnar for part in self.parts))
 
@@ -228,14 +228,14 @@ class ReleaseColumn(LazySequence[Release]):
         ]
 
     def whole_ends(self, around: Sequence[Around]) -> Iterator[tuple[int, int, int | None, int | None]]:
-        """Yield of each drawn answer which of ``said`` is its, and it and its ends in parts of a step."""
+        """Yield for each drawn answer its place in ``templates``, and it and its ends in parts of a step."""
         wholes = [(one.in_parts, one.error_bounds.parts) for one in around]
         for number, which in self.numbers():
             ends, parts = wholes[which]
             yield which, number * parts, *ends(number)
 
     def around(self, failure: Fraction, tail_factor: Fraction) -> list[Around]:
-        """Return, for all that is said of drawn answers, where the ends lie around them."""
+        """Return, for each set of facts of drawn answers, where the ends lie around them."""
         return [one.around(failure, tail_factor) for one in self.templates]
 
     def shown(self, ends: Sequence[Ends]) -> list[Ends]:
@@ -271,7 +271,7 @@ def column_of(rows: Sequence[Row], place: int) -> Sequence[Release]:
 
 
 def examples(column: Sequence[Release]) -> Sequence[Release]:
-    """Return releases of which all different things are said that are said of a column's, in their order."""
+    """Return releases with all different facts of a column's, in their order."""
     return column.examples() if isinstance(column, ReleaseColumn) else column
 
 
@@ -338,7 +338,7 @@ def flags_of(column: Sequence[Release]) -> list[str]:
 
 
 def _unreliable(column: ReleaseColumn) -> list[bool]:
-    """Say of each answer whether its interval spans nearly all that the public limits allow."""
+    """Mark the answers whose interval spans nearly all that the public limits allow."""
     if not column.parts:
         return [False] * len(column)
     limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.templates]
@@ -347,7 +347,7 @@ def _unreliable(column: ReleaseColumn) -> list[bool]:
 
 
 def any_left_away(column: Sequence[Release]) -> bool:
-    """Say whether an end of any answer is not shown because it lies too far away."""
+    """Return whether an end of any answer is not shown because it lies too far away."""
     if isinstance(column, ReleaseColumn) and column.is_columnar:
         if column.parts:
             ends = column.between(formatting.LEVEL, formatting.TAIL_FACTOR)
@@ -359,20 +359,20 @@ def any_left_away(column: Sequence[Release]) -> bool:
 
 
 def any_of_nothing(column: Sequence[Release]) -> bool:
-    """Say whether any answer may be of no values at all, as ``Release.perhaps_of_nothing`` does."""
+    """Return whether any answer may be of no values at all, as ``Release.perhaps_of_nothing`` does."""
     if not (isinstance(column, ReleaseColumn) and column.is_columnar):
         return any(release.perhaps_of_nothing for release in column)
     return bool(column.parts) and any(_few(column))
 
 
 def _few(column: ReleaseColumn) -> list[bool]:
-    """Say of each computed answer whether its count may be below 1."""
+    """Mark the computed answers whose count may be below 1."""
     counts = column.parts[1].between(1 - (1 - formatting.LEVEL) / len(column.parts), Fraction(1))
     return [few < 1 for few, _ in counts]
 
 
 def _low_precision(column: ReleaseColumn) -> list[bool]:
-    """Say of each answer whether the interval of its noise is as wide as twice the answer."""
+    """Mark the answers whose noise interval is as wide as twice the answer."""
     found = (
         [] if column.parts else [one.error_bounds for one in column.around(1 - formatting.LEVEL, Fraction(1))]
     )

@@ -56,7 +56,7 @@ class CustomRelease:
         epsilon: What the mechanism was given to spend.
         choices: What was chosen on the way, in words.
         failed: Whether the mechanism raised an exception, or returned something else; that is all it says.
-        simulated: Whether the records were a synthetic table's: such an answer protects nobody.
+        simulated: Whether the records were a synthetic table's: such an answer is not private.
         left_out: Which records it is not about, in words; empty where that is nobody.
         recorded_at: When it was charged, for an answer that was recorded before; empty for a new one.
     """
@@ -113,7 +113,7 @@ class ReleaseTable:
         asked: The questions, one a column.
         keys: The groups' keys, one a row.
         releases: The answers, a row for each key and a column for each question.
-        notes: What is said of all of it, whatever its rows.
+        notes: Notes on it, whatever its rows.
         recorded_at: When it was charged, for answers that were recorded before; empty for new ones.
     """
 
@@ -128,12 +128,12 @@ class ReleaseTable:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a synthetic table's: such answers protect nobody."""
+        """Whether the records were a synthetic table's: such answers are not private."""
         return any(release.simulated for column in self._examples for release in column)
 
     @cached_property
     def _examples(self) -> list[Sequence[Release]]:
-        """Releases of each question of which all is said that is said of any, but for the answer itself."""
+        """Releases of each question that have all facts of any, except the answer itself."""
         return [examples(column_of(self.releases, place)) for place in range(len(self.asked))]
 
     def __len__(self) -> int:
@@ -166,10 +166,10 @@ class ReleaseTable:
         if key in asked:
             return self._only(asked.index(str(key)))
         if not self.by:
-            raise KeyError(f"{key!r} is no column of this table, which has: {', '.join(self.asked)}")
+            raise KeyError(f"{key!r} is not a column of this table, which has: {', '.join(self.asked)}")
         known = printable(", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED]))
         more = ", ..." if len(self.keys) > _LISTED else ""
-        raise KeyError(f"{key!r} is no key of this table, which has: {known}{more}")
+        raise KeyError(f"{key!r} is not a key of this table, which has: {known}{more}")
 
     def _only(self, place: int) -> ReleaseTable:
         """Return the table of one question."""
@@ -245,16 +245,16 @@ class ReleaseTable:
             column = [key[names.index(name)] for key in self.keys]
             same = len({type(value) for value in column}) == 1
             return [_sortable(value) if same else str(value) for value in column]
-        raise InvalidRequest(f"{name!r} is no column of this table, which has: {', '.join(names)}.")
+        raise InvalidRequest(f"{name!r} is not a column of this table, which has: {', '.join(names)}.")
 
     @property
     def names(self) -> list[str]:
-        """What the columns of keys and answers are called, each differently."""
+        """Distinct names of the columns of keys and answers."""
         return list(_named_apart([(name, []) for name in (*self.by, *self.asked)]))
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What may have moved the answers beside noise, by method."""
+        """Causes besides noise that may have moved the answers, by method."""
         found = self._by_columns(lambda release: (release.method, release.caveat))
         if len(found) > len(self.asked):
             found = self._by_columns(lambda release: (release.method, release.general_caveat))
@@ -262,7 +262,7 @@ class ReleaseTable:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Whom answers are not about, and what intervals leave aside; where rows differ, without values."""
+        """Exclusions of answers and of intervals; where rows differ, without values."""
         without = self._by_columns(lambda release: release.left_out)
         left_out = [f"{text}{columns}" for text, columns in without.items() if text]
         notes = self._by_columns(lambda release: release.chosen.meaning if release.chosen else "")
@@ -275,7 +275,7 @@ class ReleaseTable:
             excluded = {
                 formatting.BY_ROW: self._by_columns(lambda release: bool(release.stated_exclusion))[True]
             }
-        notes |= {f"leaves aside what {text}": columns for text, columns in excluded.items()}
+        notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
         interval_notes = [f"an interval{columns} {text}" for text, columns in notes.items() if text]
         at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
         return (*at_once, *left_out, *self._of_nothing(), *interval_notes)
@@ -288,7 +288,7 @@ class ReleaseTable:
         return [f"{formatting.rows_of_nothing(len(self))}{columns}"] if found else []
 
     def _by_columns(self, what: Callable[[Release], _Fact]) -> dict[_Fact, str]:
-        """Return what is said of answers, each with its columns unless these are all."""
+        """Return the facts of answers, each with its columns unless these are all."""
         found: dict[_Fact, dict[str, None]] = {}
         names = self.names[len(self.by) :]
         for name, column in zip(names, self._examples, strict=True):
@@ -366,7 +366,7 @@ class ReleaseTable:
     def plot(self, ax: Any = None) -> Any:
         """Draw the answers with their intervals as error bars, and return matplotlib's axes.
 
-        An arrow stands for an end that is not there. It needs ``pip install 'prdp[plot]'``.
+        An arrow marks an end that is not there. It needs ``pip install 'prdp[plot]'``.
 
         Args:
             ax: Where to draw; by default, in a figure of its own. Several questions need as many axes.
@@ -413,7 +413,7 @@ class ReleaseTable:
         return self.lines_within(math.inf)
 
     def lines_within(self, room: float) -> list[str]:
-        """Return the same; answers for which there is no room stand below the others, with the keys again."""
+        """Return the same; answers for which there is no room are below the others, with the keys again."""
         columns = [
             formatting.aligned(column, left=place < len(self.by))
             for place, column in enumerate(zip(self._heads(), *self._cells(), strict=True))
@@ -467,7 +467,7 @@ class ReleaseTable:
         return any(row[0].flag for row in self.releases[:_SHOWN_ROWS])
 
     def _notes(self) -> list[str]:
-        """Return what is said once for all rows."""
+        """Return the notes on all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         kinds = self._by_columns(lambda release: release.kind)
         notes += [f"ends{columns}: {formatting.KINDS[kind]}" for kind, columns in kinds.items()]
@@ -484,7 +484,7 @@ class ReleaseTable:
 
 
 Released = Release | ReleaseTable | CustomRelease
-"""What a charge pays for."""
+"""Result that a charge pays for."""
 
 
 def shown_key(value: KeyValue) -> str:
@@ -504,7 +504,7 @@ def _ends(answers: Sequence[Release]) -> tuple[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON and CSV have it; no number stands for an end that is not there."""
+    """Return a value as JSON and CSV have it; a missing end is null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
@@ -549,5 +549,5 @@ def _key_columns(name: str, keys: Sequence[KeyValue]) -> list[tuple[str, list[An
 
 
 def _is_day(value: KeyValue) -> bool:
-    """Say whether a key is a day."""
+    """Return whether a key is a day."""
     return isinstance(value, datetime) and value.time() == time()

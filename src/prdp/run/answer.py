@@ -29,11 +29,11 @@ class Answerable(Protocol):
 
     @property
     def region(self) -> str | None:
-        """Whom it is charged to, as a ledger keeps it; None for everybody."""
+        """Charged region, as a ledger keeps it; None for everybody."""
 
     @property
     def snapshot(self) -> str:
-        """Which snapshot of the data it asks; empty where there is one only."""
+        """Snapshot of the data; empty where there is only one."""
 
     @property
     def on_interrupt(self) -> str:
@@ -50,7 +50,7 @@ class Answerable(Protocol):
         """Return the points that it starts from, by what the ledger holds; None for none."""
 
     def warm_started(self, warm_start: str | None) -> Answerable:
-        """Return the plan that starts from the points that stand beside its charge."""
+        """Return the plan that starts from the points noted with its charge."""
 
     def draw(self, reader: Reader, entropy: Entropy, runs: int) -> list[Released]:
         """Read the records and draw independent answers, marked if they are a synthetic table's."""
@@ -100,6 +100,6 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, redraw: bool = F
 
 def _not_recorded() -> LedgerError:
     return LedgerError(
-        "the answer could not be recorded, so it is not shown, and the charge stands unanswered. Mend the "
+        "the answer could not be recorded, so it is not shown, and the charge remains unanswered. Mend the "
         "ledger, and ask the same question again."
     )

@@ -67,7 +67,7 @@ class DatabaseAddress:
 
 
 def is_database(place: object) -> bool:
-    """Say whether a text is meant as the address of a PostgreSQL database.
+    """Return whether a text is meant as the address of a PostgreSQL database.
 
     >>> is_database("postgresql://ana@host/db"), is_database("accounts.ledger")
     (True, False)
@@ -76,7 +76,7 @@ def is_database(place: object) -> bool:
 
 
 def holds_password(text: str) -> bool:
-    """Say whether a text is an address, of whatever, with a password in it.
+    """Return whether a text is an address, of whatever, with a password in it.
 
     >>> holds_password("postgresql://ana:secret@host/db"), holds_password("postgresql://ana@host:5432/db")
     (True, False)

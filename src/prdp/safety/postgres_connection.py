@@ -16,7 +16,7 @@ _DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""So that a server or a network that is gone is noticed; an address can say otherwise."""
+"""Keepalive settings, so that a dead server or network is noticed; an address can override them."""
 
 
 def connected(address: DatabaseAddress) -> psycopg.Connection[tuple[Any, ...]]:

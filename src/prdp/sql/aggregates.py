@@ -13,16 +13,16 @@ from prdp.sql.refused import Construct
 
 
 class Asking(Protocol):
-    """What an aggregate is read with."""
+    """Context in which an aggregate is read."""
 
     def row(self, node: Any, expected: Kind | None = None) -> Node:
         """Return what an aggregate is over, within its FILTER."""
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
-        """Return what stands for a query's answer, or for a part of it."""
+        """Return the placeholder of a query's answer, or for a part of it."""
 
     def rows(self, source: Any) -> Node:
-        """Return what stands for the number of rows."""
+        """Return the placeholder of the number of rows."""
 
     def refuse(self, node: Any, reason: str, advice: str = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
@@ -75,7 +75,7 @@ def read_quantile(asking: Asking, node: Any) -> Node:
     """Read QUANTILE_CONT(x, q)."""
     part = node.args.get("expression") if node.key == "percentilecont" else node.args.get("quantile")
     if part is None:
-        asking.refuse(node, "which quantile is not said", "Write QUANTILE_CONT(x, 0.5).")
+        asking.refuse(node, "the quantile is missing", "Write QUANTILE_CONT(x, 0.5).")
     return asking.ask(Quantile.of_node(asking.row(node.this), (_part(asking, part),)), node)
 
 
@@ -131,7 +131,7 @@ def _plain(asking: Asking, node: Any) -> Any:
 def _part(asking: Asking, node: Any) -> Fraction:
     part = number_in(node) if type(node).__name__ == "Literal" else None
     if part is None:
-        asking.refuse(node, "which quantile is a number between 0 and 1", "Write such as 0.5.")
+        asking.refuse(node, "which quantile is a number between 0 and 1", "For example: 0.5.")
     if not 0 < part < 1:
         asking.refuse(node, "which quantile is a number between 0 and 1", "MIN(x) and MAX(x) are the ends.")
     return part
@@ -215,6 +215,6 @@ AGGREGATES: tuple[Construct, ...] = (
     _of("Stddev", read_stddev, _ONE, "`STDDEV(x)`", "STDDEV(age)", "`prdp.std(x)`, corrected likewise"),
     _of("StddevSamp", read_stddev, _ONE, "`STDDEV_SAMP(x)`", "STDDEV_SAMP(age)", "the same"),
 )
-"""What may be asked of rows."""
+"""Aggregates of rows."""
 
 AGGREGATE_RULES = {construct.node: construct for construct in AGGREGATES}

@@ -23,7 +23,7 @@ from prdp.schema import ColumnType, Kind, Schema
 
 
 class Questioned(Protocol):
-    """What answers queries: a table, a join, or groups of either."""
+    """Interface that answers queries: a table, a join, or groups of either."""
 
     @property
     def remaining(self) -> Fraction:
@@ -44,16 +44,16 @@ class Queryable(Questioned, Protocol):
 
     @property
     def planner(self) -> Planner:
-        """What is public about it, and the plans that it allows."""
+        """Planner, with the public facts."""
 
     def has_answer(self, plan: Plan) -> bool:
-        """Say whether a plan has been answered before."""
+        """Return whether a plan has been answered before."""
 
     def filtered(self, condition: Node) -> Self:
         """Return those rows alone for which a checked condition holds."""
 
     def group_by(self, *columns: Any, keys: object = None) -> Questioned:
-        """Tell records apart by public keys."""
+        """Group records by public keys."""
 
 
 Place = tuple[str, str]
@@ -90,7 +90,7 @@ class Catalog:
         return same[0] if len(same) == 1 else None
 
     def is_public(self, table: str) -> bool:
-        """Say whether a table of a join holds nothing to protect."""
+        """Return whether a table of a join holds nothing to protect."""
         return self.tree is not None and table in self.tree.public
 
 
@@ -108,7 +108,7 @@ class PublicTable:
 
     @property
     def schema(self) -> Schema:
-        """What its columns hold, by their values."""
+        """Column types, by their values."""
         return {name: ColumnType(_kind(name, values, self.name)) for name, values in self.columns.items()}
 
     @property
@@ -125,7 +125,7 @@ def read_public(tables: Mapping[str, object] | None, taken: Iterable[str]) -> di
     """
     if tables is not None and not isinstance(tables, Mapping):
         raise InvalidRequest(
-            f"tables={short_repr(tables)} is no dict by name. Write tables={{'jobs': frame}}."
+            f"tables={short_repr(tables)} is not a dict by name. Write tables={{'jobs': frame}}."
         )
     lower = {name.lower() for name in taken}
     found: dict[str, PublicTable] = {}

@@ -166,7 +166,7 @@ CLAUSES: tuple[Construct, ...] = (
         "of `prdp.open_join`; `COUNT(*)` alone; also `IN`",
     ),
 )
-"""What statements are made of."""
+"""Constructs of statements."""
 
 CONSTRUCTS: tuple[Construct, ...] = (*CLAUSES, *AGGREGATES, *ROWS, *ROW_FUNCTIONS, *REFUSED)
 """Every construct that is read, and what is refused by name; whatever is not here is refused."""

@@ -112,7 +112,7 @@ class Connection:
         return self.cursor().execute(text, parameters)
 
     def commit(self) -> None:
-        """Do nothing: an answer's charge stands as soon as it is given."""
+        """Do nothing: an answer's charge is final."""
         self._refuse_closed()
 
     def rollback(self) -> None:
@@ -165,11 +165,11 @@ class SqlCursor:
 
     @property
     def rowcount(self) -> int:
-        """How many rows there are; -1 where no statement was answered."""
+        """Number of rows; -1 where no statement was answered."""
         return -1 if self.answers is None else len(self._rows)
 
     def execute(self, text: str, parameters: Sequence[object] | None = None) -> SqlCursor:
-        """Answer a statement; a ``?`` in it stands for a value."""
+        """Answer a statement; a ``?`` in it represents a value."""
         self._refuse_closed()
         self.answers = self.connection.answered(with_values(text, parameters))
         self._names, self._rows = _fetched(self.answers, intervals=self.connection.intervals)
@@ -255,7 +255,7 @@ def _constant(value: object) -> str:
     try:
         return canonical(literal(value_of(plain)))
     except (TypeError, InvalidRequest):
-        raise InvalidRequest(f"{short_repr(value)} is no number, text, date or truth value.") from None
+        raise InvalidRequest(f"{short_repr(value)} is not a number, text, date or boolean.") from None
 
 
 def _set_share(text: object) -> Fraction | None:

@@ -18,7 +18,7 @@ from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release, chance_of, tail_factor_of
 
 _MAX_CORNERS = 6  # parts, of which 64 combinations of ends are tried
-_FAR_AWAY = 1e100  # stands for an end that is not there
+_FAR_AWAY = 1e100  # represents an end that is not there
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,7 +53,7 @@ class ComputedAnswer(NumberLike):
 
     @property
     def computed(self) -> Value:
-        """What the expression gives for the released values; None where that is unknown."""
+        """Value of the expression for the released values; None where that is unknown."""
         values = {name: float(formatting.value_of(part)) for name, part in self.parts.items()}
         return evaluate(self.node, {**self.known, **values})
 
@@ -101,12 +101,12 @@ class ComputedAnswer(NumberLike):
 
     @property
     def method(self) -> str:
-        """Which mechanisms answered."""
+        """Mechanisms that answered."""
         return ", ".join(dict.fromkeys(part.method for part in self.parts.values()))
 
     @property
     def caveat(self) -> str:
-        """What else than noise may have moved it; which way, where it moves with one answer alone."""
+        """Causes besides noise that may have moved it; with a direction where one answer alone moves it."""
         return "; ".join(dict.fromkeys(map(str, self._biases)))
 
     @property
@@ -121,12 +121,12 @@ class ComputedAnswer(NumberLike):
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
-        """Nothing: what was chosen stands with the parts."""
+        """Nothing: what was chosen is with the parts."""
         return ()
 
     @property
     def simulated(self) -> bool:
-        """Whether it protects nobody."""
+        """Whether it is not private."""
         return any(part.simulated for part in self.parts.values())
 
     @property
@@ -136,13 +136,13 @@ class ComputedAnswer(NumberLike):
 
     @property
     def kind(self) -> str:
-        """What the interval is."""
+        """Kind of the interval."""
         kinds = {part.kind for part in self.parts.values()}
         return next((kind for kind in (formatting.NOISE_ALONE, formatting.RANGE) if kind in kinds), "95 %")
 
     @property
     def flag(self) -> str:
-        """What is wrong with the answer: what is of a part, or what is noise of it is wider than the answer.
+        """Quality flag: that of a part, or of noise wider than the answer.
 
         As with a release, what clipping may have taken beyond what was allowed is not taken for noise.
         """
@@ -156,7 +156,7 @@ class ComputedAnswer(NumberLike):
 
     @property
     def excludes(self) -> str:
-        """What the interval leaves aside, in words."""
+        """Exclusions of the interval, in words."""
         of_nothing = formatting.OF_NOTHING if self.perhaps_of_nothing else ""
         return "; ".join(filter(None, (formatting.simultaneous(self.among), of_nothing, self.excluded_text)))
 
@@ -185,25 +185,25 @@ class ComputedAnswer(NumberLike):
 
     @property
     def excluded_text(self) -> str:
-        """What the interval leaves aside, in words; empty where that is nothing."""
+        """Exclusions of the interval, in words; empty where there are none."""
         chosen = (part.excluded_text for part in self.parts.values() if part.chosen is not None)
         return "; ".join(filter(None, (*dict.fromkeys(chosen), formatting.excludes(self))))
 
     @property
     def among(self) -> int:
-        """Of how many answers its parts were selected by what they are."""
+        """Number of answers from which its parts were selected by value."""
         return max((part.among for part in self.parts.values()), default=1)
 
     @property
     def excluded_clause(self) -> str:
-        """What the intervals of the parts leave aside, as a clause."""
+        """Exclusions of the parts' intervals, as a clause."""
         noisy_parts = (part for part in self._apart.values() if part.chosen is None and part.excluded_text)
         clauses = dict.fromkeys(part.excluded_clause for part in noisy_parts)
-        return " and what ".join(filter(None, clauses))
+        return " and ".join(filter(None, clauses))
 
     @property
     def left_out(self) -> str:
-        """Which records its parts are not about."""
+        """Records that its parts exclude."""
         return "; ".join(dict.fromkeys(part.left_out for part in self.parts.values() if part.left_out))
 
     @property

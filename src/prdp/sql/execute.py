@@ -156,7 +156,7 @@ _IN_SQL = {
     "range": "In SQL, write least(greatest(x, 0), 1000) in place of x.",
     "groups": "",
 }
-"""What SQL says in place of what a refusal asks Python's callers to write."""
+"""SQL words for what a refusal asks Python's callers to write."""
 
 
 def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -> list[Fraction] | None:
@@ -167,7 +167,9 @@ def _shares(asked: Compiled, share: Exact, shares: Mapping[str, Exact] | None) -
     if shares is None:
         return None
     if not isinstance(shares, Mapping):
-        raise InvalidRequest(f"shares={short_repr(shares)} is no dict by column. Write shares={{'n': 0.02}}.")
+        raise InvalidRequest(
+            f"shares={short_repr(shares)} is not a dict by column. Write shares={{'n': 0.02}}."
+        )
     found: dict[int, Fraction] = {}
     known = {name.lower(): exact(part, "shares") for name, part in shares.items()}
     for item in asked.items:
@@ -219,7 +221,7 @@ def _without_charge(asked: Compiled) -> SqlAnswers:
 
 
 def _is_empty(asked: Compiled) -> bool:
-    """Say whether no record can satisfy the filter, by constants, types and public bounds alone."""
+    """Return whether no record can satisfy the filter, by constants, types and public bounds alone."""
     return asked.queryable is not None and asked.queryable.planner.is_empty
 
 
@@ -270,7 +272,7 @@ def _cells(asked: Compiled, rows: list[AnswerRow]) -> tuple[tuple[Cell, ...], ..
 
 
 def _selects(asked: Compiled) -> bool:
-    """Say whether rows are selected or sorted by answers, not by listed keys alone.
+    """Return whether rows are selected or sorted by answers, not by listed keys alone.
 
     A CASE with a condition on answers selects too: it may show an answer where that is large, and else NULL.
     """
@@ -351,7 +353,7 @@ class AnswerRow:
 
 
 def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
-    """Say whether an expression of whole numbers is one."""
+    """Return whether an expression of whole numbers is one."""
     schema = {name: ColumnType(Kind.NUMBER, integer=part.whole) for name, part in parts.items()}
     if columns(node) - schema.keys():
         return False
@@ -360,7 +362,7 @@ def _is_whole(node: Node, parts: Mapping[str, Release]) -> bool:
 
 
 KEYS_PART = Fraction(1, 4)
-"""What of a statement's share finds keys, where ``shares`` does not leave another part for it."""
+"""Default part of a statement's share for finding keys, where ``shares`` leaves no other."""
 
 
 def searched(
@@ -368,7 +370,7 @@ def searched(
 ) -> tuple[Compiled, Fraction, tuple[str, ...]]:
     """Find the keys of all groups that are to be found; return the statement with them, and the share left.
 
-    Beside these, what is to be said of the groups: which of them are missing by design.
+    Beside these, notes on the groups: which of them are missing by design.
 
     What is found is a release of its own, charged and recorded before the aggregates are asked.
 
@@ -395,7 +397,7 @@ def _refuse_unless_both_fit(
 ) -> None:
     """Refuse a statement whose account pays for its searches, and not for what is asked of the keys then.
 
-    Which keys are found, and so whom the aggregates are charged to, is not known yet: everybody whom the
+    Which keys are found, and so the charged region, is not known yet: everybody that the
     statement is about has to have enough left.
     """
     queryable: Any = asked.queryable
@@ -427,7 +429,7 @@ def _searches(asked: Compiled, keys: SearchedKeys, each: Fraction) -> list[Any]:
 
 
 def _is_paid(ledger: Any, plan: Any) -> bool:
-    """Say whether a search has its answer in the ledger, or a charge that still waits for one."""
+    """Return whether a search has its answer in the ledger, or a charge that still waits for one."""
     return plan.standing(ledger) is not None or any(
         entry.release is None and (entry.purpose, entry.share) == (plan.text, plan.share)
         for entry in ledger.entries

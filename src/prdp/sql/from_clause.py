@@ -5,7 +5,7 @@ declared join. So a subquery or a CTE adds conditions and renames expressions, a
 
 Joins are held to the declared references: a result belongs to one private record, or is refused.
 
-A subquery is row by row, or grouped by whom its rows belong to. A column of it is its expression over the
+A subquery is row by row, or grouped by the unit of its rows. A column of it is its expression over the
 table's own columns: nothing that is known of a column survives its redefinition.
 """
 
@@ -63,7 +63,7 @@ class FromClause:
             statement.refuse(node, "tables have no schema here", "Write the table's name alone.")
         alias = node.alias or node.name
         if any(source.alias.lower() == alias.lower() for source in self.sources):
-            statement.refuse(node, f"{alias} stands twice in FROM", "A record's row is there once.")
+            statement.refuse(node, f"{alias} appears twice in FROM", "A record's row is there once.")
         self._add_named(node, alias)
         for joined in node.args.get("joins") or []:
             self.join(joined)
@@ -82,7 +82,7 @@ class FromClause:
             known = [*self.names.queries, *self.names.catalog.tables, *self.names.public]
             self.names.statement.refuse(
                 node,
-                f"there is no table {node.name or sql_of(node)}",
+                f"there is not a table {node.name or sql_of(node)}",
                 (
                     f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as ",
                     Argument("tables", {"jobs": Blank("frame")}),
@@ -109,7 +109,7 @@ class FromClause:
         if table in self.tables:
             self.names.statement.refuse(
                 node,
-                f"{table} stands twice in FROM",
+                f"{table} appears twice in FROM",
                 "A record's row is there once; a self-join has no proof.",
             )
         shown = catalog.tables[table]
@@ -337,7 +337,7 @@ def _refuse_unless_one_row_per_unit(select: Any, outer: list[str], names: Names)
 def without_references(names: Names, tables: list[str], parts: list[Part], entry: Any) -> list[Part]:
     """Return the conditions that are no declared reference, or refuse a join that does not follow them.
 
-    A reference may be said by way of others: a = b AND b = c says a = c.
+    A reference may follow from others: a = b AND b = c says a = c.
     """
     tree = names.catalog.tree
     if tree is None:
@@ -476,7 +476,7 @@ def _same(node: Node) -> Node:
 
 
 def per_unit(select: Any, names: Names) -> RowRelation:
-    """Return the rows of a subquery that is grouped by whom they belong to, one a unit."""
+    """Return the rows of a subquery that is grouped by their unit, one a unit."""
     statement, unit = names.statement, names.catalog.unit
     relation, names = rows_of(select, names)
     group = select.args["group"]

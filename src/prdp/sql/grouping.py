@@ -51,12 +51,12 @@ from prdp.schema import Kind
 from prdp.sql.row_nodes import CheckedNode
 
 MAX_FOUND = 1_000
-"""How many keys are made from a range; more have to be listed."""
+"""Number of keys that are made from a range; more have to be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupItem:
-    """What one entry of GROUP BY tells groups apart by.
+    """One grouping key, from an entry of GROUP BY.
 
     Attributes:
         checked: The expression; of date_trunc, the moment that is cut.
@@ -72,7 +72,7 @@ class GroupItem:
 
     @property
     def key(self) -> Node | GroupKey:
-        """What ``group_by`` is given."""
+        """Argument of ``group_by``."""
         node = self.checked.node
         return replace(date_trunc(self.part, self.checked.text), expression=node) if self.part else node
 
@@ -170,7 +170,7 @@ def _held(where: Node | None, declared: Ranges, planner: Planner) -> Ranges:
 
 
 def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, planner: Planner) -> Any:
-    """Return the listed combinations that WHERE leaves a group for; what is no list of such as it is."""
+    """Return the listed combinations that WHERE leaves a group for; what is not a list of such as it is."""
     listed = isinstance(keys, list) and all(isinstance(k, tuple) and len(k) == len(items) for k in keys)
     if not listed or not keys:
         return keys
@@ -295,7 +295,7 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
 
 
 def _is_nearest(node: Node, planner: Planner) -> bool:
-    """Say whether an expression gives the doubles nearest to multiples of its grain, and so its keys.
+    """Return whether an expression gives the doubles nearest to multiples of its step, and so its keys.
 
     3 * 0.1 is none of them: it is the next double after 0.3.
     """
@@ -309,7 +309,7 @@ def _is_nearest(node: Node, planner: Planner) -> bool:
 
 
 def _is_exact(node: Node, planner: Planner) -> bool:  # noqa: PLR0911  (one return a class)
-    """Say whether doubles hold every value of an expression as it is, and not the nearest to it."""
+    """Return whether doubles hold every value of an expression as it is, and not the nearest to it."""
     match node:
         case Number():
             return Fraction(repr(node.value)) == Fraction(node.value)

@@ -76,7 +76,7 @@ def looked_up(
     Where the row is ``optional``, a record without one has no key either.
 
     Raises:
-        InvalidRequest: The key stands in several rows, or the table is too long to be looked up in.
+        InvalidRequest: The key appears in several rows, or the table is too long to be looked up in.
     """
     keys = [value for value in table.columns[key] if value is not None]
     if len(set(keys)) < len(keys):
@@ -215,7 +215,7 @@ def exists_in_public(node: Any, scope: Scope, names: Names) -> Node:
 
 
 def _is_of(node: Any, source: Source) -> bool:
-    """Say whether a side of an equality is a column of the public table; names with a table say so."""
+    """Return whether a side of an equality is a column of the public table; names with a table say so."""
     if type(node).__name__ != "Column":
         return False
     if node.table:

@@ -20,7 +20,7 @@ MAX_TOKENS = 6_000
 MAX_NESTING = 24
 
 ONLY_SELECT = "only SELECT is answered: nothing is ever written"
-ONLY_SELECT_INSTEAD = "Write such as SELECT COUNT(*) FROM accounts."
+ONLY_SELECT_INSTEAD = "For example: SELECT COUNT(*) FROM accounts."
 
 _SIGNS = {
     *("(", ")", ",", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ".", ";"),
@@ -86,12 +86,14 @@ def read_statement(text: object) -> SqlStatement:
     except Exception:  # a tree that the library cannot make, for whatever reason of its own
         raise SqlError(text, (0, len(text)), "this is no SQL that can be read") from None
     if len(trees) != 1:
-        raise SqlError(text, (0, len(text)), "this is no statement", "Write such as SELECT COUNT(*) FROM t.")
+        raise SqlError(
+            text, (0, len(text)), "this is not a statement", "For example: SELECT COUNT(*) FROM t."
+        )
     return SqlStatement(text, trees[0])
 
 
 def span_of(node: Any, text: str) -> tuple[int, int]:
-    """Return where a part of the statement stands: from its first word to its last."""
+    """Return where a part of the statement is: from its first word to its last."""
     places = [part.meta for part in node.walk() if "start" in part.meta]
     if not places:
         return 0, len(text)
@@ -128,9 +130,7 @@ def _tamed(text: str) -> str:
     except ExpressionError as wrong:
         raise SqlError(text, wrong.span, wrong.reason, wrong.advice) from None
     if not tokens:
-        raise SqlError(
-            text, (0, len(text)), "the statement is empty", "Write such as SELECT COUNT(*) FROM t."
-        )
+        raise SqlError(text, (0, len(text)), "the statement is empty", "For example: SELECT COUNT(*) FROM t.")
     if tokens[0].lower not in {"select", "with", ";"}:
         raise SqlError(text, tokens[0].span, ONLY_SELECT, _instead_of(tokens[0].lower))
     if len(tokens) > MAX_TOKENS:
@@ -232,7 +232,7 @@ def _misspelled(text: str) -> tuple[Token, str] | None:
 
 def _meant(text: str) -> str:
     if "select" not in text.lower():
-        return "Write such as SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
+        return "For example: SELECT job, COUNT(*) FROM accounts WHERE age >= 30 GROUP BY job."
     if top := _TOP.search(text):
         return f"Write LIMIT {top[1]} at the end, in place of TOP."
     return 'Names that are words of SQL, or hold blanks, are quoted: "order".'

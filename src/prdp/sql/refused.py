@@ -22,7 +22,7 @@ class Construct:
             nothing of a statement is ever passed over.
         shown: How it is written, in the table of the docs.
         example: A statement that has it.
-        note: What is said of it; of a refusal, the reason.
+        note: Notes on it; of a refusal, the reason.
         instead: What works in place of something refused.
     """
 
@@ -56,7 +56,7 @@ NO_SUCH_ROWS = "IN and EXISTS are read over one public table, or over rows that 
 NO_SUCH_ROWS_INSTEAD = (
     "Give a public table as ",
     Argument("tables", {"jobs": Blank("frame")}),
-    ". Conditions on the record's own rows stand in WHERE, joined by AND, without NOT.",
+    ". Conditions on the record's own rows are in WHERE, joined by AND, without NOT.",
 )
 
 
@@ -218,7 +218,7 @@ REFUSED: tuple[Construct, ...] = (
     ),
     _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", ONLY_SELECT, ONLY_SELECT_INSTEAD),
 )
-"""What is refused by name; whatever is in no list is refused too."""
+"""Constructs that are refused by name; unknown ones are refused too."""
 
 _ALSO = {
     "now": "CurrentTimestamp",

@@ -41,7 +41,7 @@ class SqlAnswers:
         rows: Its rows; a number that was released, or computed from such, has its interval with it.
         released: The answers that all of it is computed from, as the ledger keeps them; None where there are
             none.
-        remarks: What is said of groups that were found, and of how aggregates were read.
+        remarks: Notes on groups that were found, and of how aggregates were read.
     """
 
     text: str
@@ -62,7 +62,9 @@ class SqlAnswers:
         if isinstance(column, tuple):
             return self._cell(column[:-1], self[column[-1]])
         if column not in self.columns:
-            raise KeyError(f"{column!r} is no column of the answers, which have: {', '.join(self.columns)}")
+            raise KeyError(
+                f"{column!r} is not a column of the answers, which have: {', '.join(self.columns)}"
+            )
         place = self.columns.index(column)
         return [row[place] for row in self.rows]
 
@@ -91,12 +93,12 @@ class SqlAnswers:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a synthetic table's: such answers protect nobody."""
+        """Whether the records were a synthetic table's: such answers are not private."""
         return self.released is not None and self.released.simulated
 
     @property
     def recorded_at(self) -> str:
-        """When the answers were charged, if they were recorded before; empty for new ones."""
+        """Time of the charge, if the answers were recorded before; empty for new ones."""
         return "" if self.released is None else self.released.recorded_at
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -182,7 +184,7 @@ class SqlAnswers:
 
     @property
     def notes(self) -> list[str]:
-        """What is said once for all rows."""
+        """Notes that hold for all rows."""
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         text = [f"share {self.share}{self._mark}"]
@@ -199,7 +201,7 @@ class SqlAnswers:
         return text + [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in flags]
 
     def _conditions(self) -> list[str]:
-        """Return whom answers are not about and what intervals leave aside, by columns, not by rows."""
+        """Return the excluded records and what intervals exclude, by columns, not by rows."""
         left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
         interval_notes = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
         excluded = self._by_column(_excluded)
@@ -208,7 +210,7 @@ class SqlAnswers:
             excluded = {
                 formatting.BY_ROW: self._by_column(lambda number: [True] if _excluded(number) else [])[True]
             }
-        interval_notes |= {f"leaves aside what {text}": columns for text, columns in excluded.items()}
+        interval_notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
         numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
         of_nothing = self._by_column(
             lambda one: [formatting.rows_of_nothing(len(self.rows))] if one.perhaps_of_nothing else []
@@ -220,7 +222,7 @@ class SqlAnswers:
         ]
 
     def _by_column(self, what: Callable[[Release | ComputedAnswer], list[Any]]) -> dict[Any, str]:
-        """Return what is said of numbers, each with the columns that it is said of unless these are all."""
+        """Return the facts of numbers, each with its columns unless these are all."""
         found: dict[Any, dict[str, None]] = {}
         named: dict[str, None] = {}
         for row in self.rows:
@@ -246,7 +248,7 @@ def _meanings(number: Release | ComputedAnswer) -> list[str]:
 
 
 def _excluded(number: Release | ComputedAnswer) -> list[str]:
-    """Return what the interval of a number leaves aside."""
+    """Return what the interval of a number excludes."""
     chosen = isinstance(number, Release) and number.chosen is not None
     return [number.excluded_clause] if number.excluded_text and number.excluded_clause and not chosen else []
 

@@ -100,7 +100,7 @@ class NodeReader:
         return node
 
     def span(self, part: Any) -> Span | None:
-        """Return where a part stands in the statement; None where that is not known without a walk."""
+        """Return where a part is in the statement; None where that is not known without a walk."""
         if "start" in part.meta:
             return part.meta["start"], part.meta["end"] + 1
         places = [child.meta for child in part.iter_expressions() if "start" in child.meta]

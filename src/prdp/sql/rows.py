@@ -56,7 +56,7 @@ class RowReader(Protocol):
         """Return the node of a part, or refuse it."""
 
     def span(self, part: Any) -> Span | None:
-        """Return where a part stands in the statement; None where that is not known without a walk."""
+        """Return where a part is in the statement; None where that is not known without a walk."""
 
     def refuse(self, part: Any, reason: str, advice: str = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
@@ -166,7 +166,7 @@ def read_null(_reader: RowReader, _part: Any) -> Node:
 
 
 def read_parenthesis(reader: RowReader, part: Any) -> Node:
-    """Read what stands in parentheses."""
+    """Read an expression in parentheses."""
     return reader.read(part.this)
 
 
@@ -209,7 +209,7 @@ def read_in(reader: RowReader, part: Any) -> Node:
             reader.refuse(item if reader.span(item) else part, IN_NEEDS, "Write x = a OR x = b instead.")
         items.append(node)
     if not items:
-        reader.refuse(part, IN_NEEDS, "Write such as x IN (1, 2).")
+        reader.refuse(part, IN_NEEDS, "For example: x IN (1, 2).")
     return InList(reader.read(part.this), tuple(items))
 
 
@@ -239,7 +239,7 @@ def _branch(reader: RowReader, condition: Any, subject: Node | None, *, last: bo
 
 
 def _is_decided(part: Any) -> bool:
-    """Say whether a condition is never unknown, as its form shows."""
+    """Return whether a condition is never unknown, as its form shows."""
     match type(part).__name__:
         case "Is" | "Boolean":
             return True
@@ -359,7 +359,7 @@ def read_date_diff(reader: RowReader, part: Any) -> Node:
 def _word(reader: RowReader, part: Any) -> str:
     word = str(getattr(part, "name", "")).lower()
     if not word.isalpha():
-        reader.refuse(part, "this part of a moment is not read", "Write such as year, month or day.")
+        reader.refuse(part, "this part of a moment is not read", "For example: year, month or day.")
     return word
 
 
@@ -368,12 +368,12 @@ _TRIMMED: dict[str, FunctionName] = {"LEADING": "ltrim", "TRAILING": "rtrim", "B
 
 _LOGARITHMS: dict[str, FunctionName] = {"2": "log2", "10": "log10"}
 _MAX_DIGITS = 10
-"""How many digits an INTERVAL may have."""
+"""Largest number of digits of an INTERVAL."""
 
 _COMPARED = frozenset({"EQ", "NEQ", "LT", "LTE", "GT", "GTE", "Is", "In", "Between", "Like", "ILike"})
 _BINARY = ("this", "expression")
 _NOTHING = frozenset({"NoneType", "Null"})
-"""What stands behind the last branch of a CASE that has no value otherwise."""
+"""Text after the last branch of a CASE without ELSE."""
 
 
 def of_row(  # noqa: PLR0917  (one a column of the table)
@@ -462,7 +462,7 @@ ROWS: tuple[Construct, ...] = (
         "unknown where one is unknown",
     ),
 )
-"""What may be computed from a row, and from answers."""
+"""Expressions of rows, and of answers."""
 
 
 def _counted(sample: str) -> str:
@@ -597,4 +597,4 @@ ROW_FUNCTIONS: tuple[Construct, ...] = (
     ),
     *(_part(node, name) for node, name in _PARTS.items()),
 )
-"""What may be computed from texts and moments, beside ``ROWS``."""
+"""Expressions of texts and datetimes, beside ``ROWS``."""

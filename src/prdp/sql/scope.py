@@ -1,6 +1,7 @@
 """Names inside one SELECT: sources, their columns, and the row language's node of each.
 
-A column of a subquery is its expression over the table's own columns, and nothing else: bounds, grains and
+A column of a subquery is its expression over the table's own columns, and nothing else: bounds, rounding
+steps and
 keys are found for that expression anew, whatever the name meant before.
 """
 
@@ -54,7 +55,7 @@ class Scope:
         named = [source for source in self.sources if not table or source.alias.lower() == table.lower()]
         if not named:
             known = ", ".join(source.alias for source in self.sources)
-            self.statement.refuse(node, f"there is no table {table} here", f"The tables are {known}.")
+            self.statement.refuse(node, f"there is not a table {table} here", f"The tables are {known}.")
         found = [
             (source, column)
             for source in named
@@ -96,7 +97,7 @@ class Scope:
         advice = f"Did you mean {shown_name(columns[close[0]])}? {known}" if close else known
         if node.this.args.get("quoted") and not close:
             advice = f"Texts are written in single quotes: '{name}'. {known}"
-        self.statement.refuse(node, f"there is no column {shown_name(name)}", advice)
+        self.statement.refuse(node, f"there is not a column {shown_name(name)}", advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class RowRelation:
         conditions: What holds of every row, in the row language, each with the part of the statement that
             says so.
         has_rows: Whether a record is there once if some row of it is (EXISTS), however many are.
-        per_unit: For a subquery grouped by whom a row belongs to, what each of its columns aggregates.
+        per_unit: For a subquery grouped by the unit of a row, what each of its columns aggregates.
     """
 
     sources: tuple[Source, ...]
@@ -126,7 +127,7 @@ class RowRelation:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What FROM may name at one place of a statement.
+    """Names that FROM may use at one place of a statement.
 
     Attributes:
         statement: The statement.

@@ -1,7 +1,7 @@
 """Read the SELECT list: aggregates become queries, and expressions over them are over their answers.
 
 Names of answers are made here: ``a0`` is the first query's answer, ``a0_1`` the second part of it, ``k0`` the
-first key, ``e0`` an end of an interval. They stand in no statement, since columns are found before them.
+first key, ``e0`` an end of an interval. They are in no statement, since columns are found before them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SelectReader:
         queries: What is asked so far, each once.
         sources: For each query, the first part of the statement that asks it.
         ends: The ends of intervals that are selected, by name.
-        notes: What is to be said of how aggregates were read, where SQL would read them otherwise.
+        notes: Notes on how aggregates were read, where SQL would read them otherwise.
     """
 
     names: Names
@@ -121,7 +121,7 @@ class SelectReader:
         return self._row(node.expression.this, Kind.BOOLEAN)
 
     def end_of(self, node: Any) -> Node:
-        """Return what stands for an end of an answer's interval."""
+        """Return the placeholder of an end of an answer's interval."""
         if len(node.expressions) != 1:
             self.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")
         checked = self.read(node.expressions[0])
@@ -130,7 +130,7 @@ class SelectReader:
         return Column(name)
 
     def _key(self, node: Any) -> Node | None:
-        """Return what stands for a key, where an expression is one that is grouped by."""
+        """Return the placeholder of a key, where an expression is one that is grouped by."""
         if not self.groups or type(node).__name__ == "Literal":
             return None
         try:
@@ -157,7 +157,7 @@ class SelectReader:
         return known
 
     def names_column(self, node: Any) -> None:
-        """Refuse a name that is no column either, and say what is."""
+        """Refuse a name that is not a column either, and say what is."""
         if type(node.this).__name__ != "Star":
             self.relation.scope(self.names.statement).find(node)
 
@@ -172,7 +172,7 @@ class SelectReader:
         if type(of).__name__ == "Column":
             known = {name.lower(): column for name, column in columns.items()}
             if of.name.lower() not in known:
-                self.refuse(of, f"there is no column {of.name}", f"The columns are {', '.join(columns)}.")
+                self.refuse(of, f"there is not a column {of.name}", f"The columns are {', '.join(columns)}.")
             what, source = known[of.name.lower()]
         if self._filter is not None or (type(of).__name__ not in {"Column", "Star"}):
             self.refuse(node, "over records, COUNT(*), SUM(x) and AVG(x) of plain columns are answered")
@@ -215,7 +215,7 @@ class SelectReader:
         return row if self._filter is None else Case(((self._filter, row),), Null())
 
     def rows(self, source: Any) -> Node:
-        """Return what stands for the number of rows, or of records that have one."""
+        """Return the placeholder of the number of rows, or of records that have one."""
         if self.relation.has_rows:
             privacy_unit = self.names.catalog.unit
             assert privacy_unit is not None  # noqa: S101  (EXISTS over their rows is read for a join alone)
@@ -227,7 +227,7 @@ class SelectReader:
         return self.ask(Count(), source)
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
-        """Return what stands for a query's answer, or for a part of it; the same query is asked once."""
+        """Return the placeholder of a query's answer, or for a part of it; the same query is asked once."""
         if query not in self.queries and len(self.queries) >= MAX_AGGREGATES:
             self.refuse(
                 source,

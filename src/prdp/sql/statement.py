@@ -58,7 +58,7 @@ class Sorted:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a statement asks, and what it makes of the answers.
+    """Compiled statement: its queries, and the output computed from them.
 
     Attributes:
         statement: The statement.
@@ -73,7 +73,7 @@ class Compiled:
         order: What rows are sorted by.
         offset: How many rows are left out first.
         limit: How many are kept then; None for all.
-        notes: What is to be said of how aggregates were read.
+        notes: Notes on how aggregates were read.
     """
 
     statement: SqlStatement
@@ -109,7 +109,7 @@ def compiled(
     select = statement.tree
     if keys is not None and not isinstance(keys, Mapping):
         raise InvalidRequest(
-            f"keys={short_repr(keys)} is no dict by column. Write keys={{'job': ['clerk', 'chef']}}."
+            f"keys={short_repr(keys)} is not a dict by column. Write keys={{'job': ['clerk', 'chef']}}."
         )
     _refuse_odd_clauses(statement, select)
     names = first_names(statement, catalog=catalog, public=public)
@@ -157,7 +157,7 @@ def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
     if type(select).__name__ != "Select":
         refuse_construct(statement, select)
     if not select.expressions:
-        statement.refuse(select, "nothing is selected", "Write such as SELECT COUNT(*) FROM accounts.")
+        statement.refuse(select, "nothing is selected", "For example: SELECT COUNT(*) FROM accounts.")
     distinct = select.args.get("distinct")
     if distinct is not None:
         refuse_construct(statement, distinct)
@@ -192,7 +192,7 @@ def _constants(statement: SqlStatement, select: Any, names: Names) -> Compiled:
 
 
 def _is_raw(item: Any) -> bool:
-    """Say whether an item is a column or a star, of which LIMIT 0 gives the names."""
+    """Return whether an item is a column or a star, of which LIMIT 0 gives the names."""
     return type(item.unalias()).__name__ in {"Star", "Column"}
 
 
@@ -316,7 +316,7 @@ def read_condition(reader: SelectReader, node: Any) -> CheckedNode:
     """Return the condition of HAVING, over answers and keys."""
     checked = reader.read(node)
     if checked.kind not in {None, Kind.BOOLEAN}:
-        reader.refuse(node, "HAVING needs a condition", "Write such as HAVING COUNT(*) > 100.")
+        reader.refuse(node, "HAVING needs a condition", "For example: HAVING COUNT(*) > 100.")
     return checked
 
 

@@ -70,7 +70,7 @@ def name_of(given: str | None, default: str) -> str:
 
 
 def read_immutable(immutable: Iterable[str] | None, schema: Schema) -> tuple[str, ...] | None:
-    """Return the columns that narrow whom a question is charged to; None where nothing is said of them."""
+    """Return the columns that narrow the charged region; None where nothing is declared of them."""
     if immutable is None:
         return None
     if isinstance(immutable, str | bytes) or not isinstance(immutable, Iterable):
@@ -115,7 +115,7 @@ def read_snapshot(snapshot: str | None) -> str:
     if snapshot is None:
         return ""
     if not isinstance(snapshot, str) or not snapshot or not is_writable(snapshot):
-        raise InvalidRequest(f"snapshot={snapshot!r} is no snapshot: write a text, such as '2026-W46'.")
+        raise InvalidRequest(f"snapshot={snapshot!r} is not a snapshot: write a text, such as '2026-W46'.")
     return snapshot
 
 
@@ -143,7 +143,8 @@ def account_of(
 ) -> Ledger:
     """Return the ledger that was asked for, attached to the public facts of what is opened.
 
-    A stand-in has none. An account in memory is forgotten, which is warned of where a source may outlive it:
+    A synthetic table has none. An account in memory is forgotten, which is warned of where a source may
+    outlive it:
     a file, a frame, a database; not arrays, which whoever opens them has made in the same process, unless
     they are opened again.
     """
@@ -205,7 +206,7 @@ def _refuse_bad_options(options: AccountOptions) -> None:
 
 
 def _warn_of_no_ledger(name: str, before: int, *, only_arrays: bool) -> None:
-    """Say that an account in memory is forgotten: once a process, and whenever a source is opened again."""
+    """Warn that an account in memory is forgotten: once per process, and when a source is opened again."""
     if before:
         first_sentence = (
             f"this is account number {before + 1} that this process begins in memory for the source of "
@@ -235,7 +236,8 @@ def _refuse_an_account(**given: object) -> None:
     for option, value in given.items():
         if value is not None:
             raise InvalidRequest(
-                f"synthetic=True keeps no account, so that {option}={value!r} is not for it. Leave it away, "
+                f"synthetic=True keeps no account, so that {option}={value!r} cannot be combined with it. "
+                "Remove one, "
                 "or leave synthetic away if the records are real: every answer is charged then."
             )
 

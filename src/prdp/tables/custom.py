@@ -134,7 +134,7 @@ def _takes_three(mechanism: Callable[..., object]) -> bool:
 
 
 class RunFacts(Protocol):
-    """What is public about the records that a mechanism runs on; a table's planner is one."""
+    """Public facts about the records that a mechanism runs on; a table's planner is one."""
 
     @property
     def policy(self) -> Policy:
@@ -150,7 +150,7 @@ class RunFacts(Protocol):
 
     @property
     def where(self) -> Node | None:
-        """Which records take part; None for all."""
+        """Filter of the records; None for all."""
 
     @property
     def source(self) -> str:
@@ -161,7 +161,7 @@ class RunFacts(Protocol):
         """The snapshot of the data."""
 
     def region(self) -> str | None:
-        """Return whom a question is charged to; None for everybody."""
+        """Return the charged region; None for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +194,17 @@ class CustomPlan:
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     _interrupted: threading.Event = field(default_factory=threading.Event)
 
-    on_interrupt = "What was charged stands; the mechanism may have run, so a new call is charged anew."
-    """What whoever interrupts the answer is told."""
+    on_interrupt = "The charge remains; the mechanism may have run, so a new call is charged anew."
+    """Message for whoever interrupts the answer."""
 
     @property
     def region(self) -> str | None:
-        """Whom it is charged to: the records of its filter, which are all that the mechanism is given."""
+        """Charged region: the records of its filter, which are all that the mechanism receives."""
         return self.planner.region()
 
     @property
     def snapshot(self) -> str:
-        """Which snapshot of the data it asks."""
+        """Snapshot of the data."""
         return self.planner.snapshot
 
     @property
@@ -259,7 +259,7 @@ class CustomPlan:
             raise KeyboardInterrupt
 
     def answers_in_words(self, source: Any) -> Iterator[str]:
-        """Say what would be read and drawn; ``:b`` stands for the level that is drawn first."""
+        """List what would be read and drawn; ``:b`` is the level that is drawn first."""
         domain = self.split * self.share
         yield from omitted(self.planner.policy, self._left_out)
         yield f"answers  {self.name} of {', '.join(self.columns)}"
@@ -316,7 +316,7 @@ class CustomPlan:
 
     @property
     def _left_out(self) -> str:
-        """Which of the records that are asked about have no budget, in words."""
+        """Records without a budget among those that are queried, in words."""
         among = [self.planner.where] if self.planner.where is not None else []
         return leaves_out(self.planner.policy, self.planner.bounds, among=among)
 

@@ -142,7 +142,7 @@ def open_join(
         tables: For each table's name, a path or glob of Parquet or CSV files, or a frame in memory; or
             DataFrames of one Spark session. Only what is public may be there under two names.
         private: The table whose records are protected.
-        key: The column that names them. A record whose key stands in several rows has the least of their
+        key: The column that names them. A record whose key appears in several rows has the least of their
             budgets, and a column on which they do not agree is unknown for it: docs/privacy_units.md.
         references: ``{"orders.o_custkey": "customer.c_custkey"}``: which column holds which table's key.
         policy: The public budget of a private record, as a function of its columns in the private table.
@@ -158,8 +158,9 @@ def open_join(
         types: For CSV files and text columns of frames, by table, SQL types by column.
         max_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
             costs next to nothing.
-        immutable: Columns of the private table whose value never changes for a record; said when a ledger is
-            begun. They narrow whom a question is charged to only together with ``one_row_per_unit``.
+        immutable: Columns of the private table whose value never changes for a record; declared when a
+        ledger is
+            begun. They narrow the charged region only together with ``one_row_per_unit``.
         one_row_per_unit: That a record has one row in the private table and keeps it, over all snapshots.
         Records
             with more rows there are left out of every answer; that a row is never replaced by another cannot
@@ -237,7 +238,7 @@ def _opened(
     *,
     other: tuple[object, object, object],
 ) -> tuple[SqlEngine, Mapping[str, Origins]]:
-    """Return the opened tables and their origins, or refuse what is no dict."""
+    """Return the opened tables and their origins, or refuse what is not a dict."""
     references, bounds, round_to = other
     refuse_unless_mappings(
         tables=tables, types=types, references=references, bounds=bounds, round_to=round_to
@@ -253,7 +254,7 @@ def _join_facts(
     """Return what a ledger is bound to beside the private table; what the unit vouches for is named.
 
     Raises:
-        InvalidRequest: A table has two names, a public one cannot be traced, or its key stands twice.
+        InvalidRequest: A table has two names, a public one cannot be traced, or its key appears twice.
     """
     read_declaration(declared)
     refuse_two_names(origins, tree, declared=declared)
@@ -366,7 +367,7 @@ class Join(Queried):
 
     @property
     def _key(self) -> str:
-        """What the private table's key is called in the join."""
+        """Name of the private table's key in the join."""
         place = (self.tree.private, self.tree.key)
         return next(name for name, known in self.names.items() if known == place)
 

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 _DECLARED = "the categories of the column's type, public by declaration"
 
 _SHOWN_COLUMNS = 6
-"""How many columns a line names before it counts the rest; a notebook's view lists them all."""
+"""Number of columns that a line lists before it counts the rest; a notebook's view lists all."""
 
 
 class Opened:
-    """Data that is open to questions: with an account of what they cost, or as a stand-in that has none."""
+    """Open data: with an account of what queries cost, or as a synthetic table that has none."""
 
     ledger: Ledger
     _reader: Reader
@@ -92,7 +92,7 @@ class Opened:
         return plot_account(self.ledger, ax)
 
     def has_answer(self, plan: Explainable) -> bool:
-        """Say whether a plan has been answered before, so that asking again costs nothing."""
+        """Return whether a plan has been answered before, so that asking again costs nothing."""
         return not self.synthetic and plan.standing(self.ledger) is not None
 
     def _explained(self, plan: Explainable, whose: Whose) -> str:
@@ -166,11 +166,11 @@ def reader_of(opened: Opened) -> Reader:
     """Return what reads the records of a synthetic table, for simulations; refuse real records."""
     if not opened.synthetic:
         raise TypeError("only a synthetic table's records may be read without a charge")
-    return opened._reader  # noqa: SLF001  (the one way past an account, and it is for stand-ins alone)
+    return opened._reader  # noqa: SLF001  (the one way past an account, and it is for synthetic tables alone)
 
 
 class Queried(Opened, Questions[Release]):
-    """What answers questions about rows, its own or the results of a join, with releases."""
+    """Query interface of rows, of a table or of a join's results; answers are releases."""
 
     name: str
     policy: Policy
@@ -200,7 +200,7 @@ class Queried(Opened, Questions[Release]):
 
     @property
     def remaining(self) -> Fraction:
-        """The part of their budgets that these records have left, all of them; all of it for a stand-in.
+        """The part of their budgets that all these records have left; 1 for a synthetic table.
 
         >>> import numpy
         >>> import prdp
@@ -226,12 +226,12 @@ class Queried(Opened, Questions[Release]):
     @property
     @abstractmethod
     def planner(self) -> Planner:
-        """What refuses a question, or says what will be done."""
+        """Planner, which refuses a query or describes what it does."""
 
     @property
     @abstractmethod
     def _whose(self) -> Whose:
-        """Whom questions are charged to."""
+        """Region that queries are charged to."""
 
     @property
     @abstractmethod
@@ -255,7 +255,7 @@ class Queried(Opened, Questions[Release]):
         """Find the keys that a column has, with nothing known but what they may look like: docs/keys.md.
 
         The answer is a table of the keys found, each with its noisy budget mass; ``group_by`` takes it as
-        ``keys=``, and using it costs nothing more. Rare keys are missing by design. NULL is no key, and a
+        ``keys=``, and using it costs nothing more. Rare keys are missing by design. NULL is not a key, and a
         text is its bytes: capitals, blanks and accents matter.
 
         >>> import numpy
@@ -274,7 +274,7 @@ class Queried(Opened, Questions[Release]):
                 but need more.
             between: The least and the greatest whole number, or the first and the last day. By default, the
                 bounds that the table was opened with.
-            alphabet: The characters that texts are made of, all alike. Texts of which nothing is said are
+            alphabet: The characters that texts are made of, all alike. Texts without a declaration are
                 weighted by how likely their characters are in English words, titles and codes.
             longest: How many characters a text has at most.
             false_keys: How many keys that nobody has may be expected to be shown.
@@ -378,7 +378,7 @@ class Queried(Opened, Questions[Release]):
 
         Args:
             columns: As in ``find_keys``.
-            search: What is said of the keys.
+            search: Notes on the keys.
             share: The part of every record's budget to use.
             size: How many of the largest to show; by default all that are found.
             per: What is added up for a key.
@@ -441,7 +441,7 @@ class Queried(Opened, Questions[Release]):
         keys: object = None,
         other: bool = False,
     ) -> Groups:
-        """Tell records apart by public keys; every question is then answered for each key.
+        """Group records by public keys; every query is then answered for each key.
 
         The groups are disjoint, so each is answered with the whole share. Where a record is a unit of
         several rows, which may lie in several groups, all are answered together: docs/privacy_units.md. A

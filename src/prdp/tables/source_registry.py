@@ -62,7 +62,7 @@ class _Known:
         return not file.exists() and newest_seen(*self.ledger) == head
 
     def is_there(self) -> bool:
-        """Say whether the source is still what it was: its memory is held, one of its files is in place."""
+        """Return whether the source is still what it was: its memory is held, or a file is in place."""
         if self.is_void or not all(one() is not None for one in self.alive):
             return False
         files = _origins(self).files
@@ -70,7 +70,7 @@ class _Known:
 
 
 _IN_MEMORY = {("duckdb", "memory"), ("duckdb", "temp")}
-"""How DuckDB's tables in memory are called, in every database of the process alike."""
+"""Prefix of DuckDB's tables in memory, the same in every database of the process."""
 
 _KNOWN: list[_Known] = []
 
@@ -242,7 +242,7 @@ def _in_words(shared: str) -> str:
 
 
 def _is_moved(account: Ledger, shown: str, identity: str) -> bool:
-    """Say whether an account is that of a file which is elsewhere now, with all that was seen of it."""
+    """Return whether an account is that of a file which is elsewhere now, with all that was seen of it."""
     if not isinstance(account, DurableLedger) or account.identity != identity:
         return False
     return os.path.isabs(shown) and not Path(shown).exists() and account.continues(shown)

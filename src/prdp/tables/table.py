@@ -104,11 +104,11 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         then a
             customer with all of that customer's rows, and rows without a value are left out:
             docs/privacy_units.md.
-        immutable: Columns whose value never changes in a row, such as ``["week"]``; said when a ledger is
+        immutable: Columns whose value never changes in a row, such as ``["week"]``; declared when a ledger is
         begun,
             and kept by it. Questions about some of their values are then charged to those rows alone:
             docs/accounting.md. With ``privacy_unit``, everything is charged to everybody all the same, unless
-            ``one_row_per_unit`` is said too.
+            ``one_row_per_unit`` is declared too.
         one_row_per_unit: With ``privacy_unit``: that a customer has one row and keeps it, over all
         snapshots. Customers
             with more rows are left out of every answer; that a row is never replaced by another cannot be
@@ -127,8 +127,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         separate_account: Whether this process may have the source under another ledger too, as where a table
             is also in a join: what a record loses under each adds up. Refused by default.
         who: Whose questions these are, in a ledger file; by default the user's name.
-        synthetic: Whether all of the records are public or made up, and stand in for real ones. Nothing is
-            charged then, there is no ledger, and every release is marked ``simulated``: it protects nobody.
+        synthetic: Whether all of the records are public or made up, in place of real ones. Nothing is
+            charged then, there is no ledger, and every release is marked ``simulated``: it is not private.
             ``prdp.share_for`` and ``prdp.testing.simulate`` take synthetic tables alone.
         rows_are_records: For a DuckDB relation that is more than a scan with plain filters and projections
             (a join, an aggregate, a sample), or a view of a database: your word that adding or removing a
@@ -183,7 +183,7 @@ def _called(name: str | None, source: object, table: str | None, engine: Engine)
 
 
 def _with_max_rows(facts: Binding, unit: PrivacyUnit | None) -> Binding:
-    """Return the facts of a table, and how many rows a unit has at most where that was said."""
+    """Return the facts of a table, and how many rows a unit has at most where that was declared."""
     if unit is None or unit.one_row or unit.max_rows == MAX_ROWS:
         return facts
     return Binding({**facts.facts, "max_rows": str(unit.max_rows)})
@@ -200,7 +200,7 @@ def _unit(privacy_unit: str | None, max_rows: int | None, *, one_row: bool) -> P
         return None
     if one_row:
         if max_rows is not None:
-            raise InvalidRequest(f"max_rows={max_rows!r} is not for one_row_per_unit=True: one row is all.")
+            raise InvalidRequest(f"max_rows={max_rows!r} cannot be combined with one_row_per_unit=True.")
         return PrivacyUnit(privacy_unit, 1, one_row=True)
     return (
         PrivacyUnit(privacy_unit) if max_rows is None else PrivacyUnit(privacy_unit, read_max_rows(max_rows))

@@ -66,7 +66,7 @@ class UnitContract(Brevity):
         raise NotImplementedError
 
     def test_units_are_folded_from_all_their_rows(self) -> None:
-        """Tell units apart by text, numbers with NaN, and moments; odd rows and filtered ones among them."""
+        """Group units by text, numbers with NaN, and datetimes; odd rows and filtered ones among them."""
         signed = Measure("v", Fraction(1), -(2**63) + 1, 2**63 - 1)
         engine = self.engine(UNITS)
         cases: list[tuple[str, Measure | None, str | None, Fold]] = [
@@ -245,7 +245,7 @@ class RowContract(Brevity):
         return ROW_RECORDS
 
     def refuses(self, engine: Engine, reading: CellRead, text: str) -> bool:  # noqa: ARG002
-        """Say whether an engine does not support an expression, and so refuses it; ours refuse none."""
+        """Return whether an engine does not support an expression, and so refuses it; ours refuse none."""
         return False
 
     def test_a_quotient_is_never_rounded_up_to_a_level(self) -> None:
@@ -289,7 +289,7 @@ class RowContract(Brevity):
 
 
 def _can_be_a_key(value: object) -> bool:
-    """Say whether a group can have this key: no NULL, nothing huge, and nothing that cannot be written."""
+    """Return whether a group can have this key: no NULL, nothing huge, and nothing that cannot be written."""
     if isinstance(value, str):
         return is_writable(value)
     return value is not None and not (isinstance(value, float) and abs(value) > _LARGEST_KEY)

@@ -211,7 +211,7 @@ ALONE = (
     JoinCase(over=("items",), of="price * age - weight", where="weight < 4 OR weight IS NULL"),
     JoinCase(over=("items",), of="CASE WHEN kind = 'new' THEN price ELSE 3 END"),
 )
-"""Of all results together."""
+"""Summaries of all results together."""
 
 APART = (
     JoinCase(over=("towns",), by=_COUNTRIES[0], keys=_COUNTRIES[1]),

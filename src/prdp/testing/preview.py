@@ -38,7 +38,7 @@ _LAWS: Mapping[str, tuple[int, Callable[..., NDArray[Any]]]] = {
 
 
 def is_law(text: str) -> bool:
-    """Say whether a text names a law, such as ``normal:50000,50000``, and not a file.
+    """Return whether a text names a law, such as ``normal:50000,50000``, and not a file.
 
     A law that there is not is one too, unless a file is called so: the error then lists the laws.
     """
@@ -74,7 +74,7 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
         )
     column = found["column"] or _only(facts, bounds)
     if column not in facts.schema:
-        raise InvalidRequest(f"{text!r}: there is no column {column}.")
+        raise InvalidRequest(f"{text!r}: there is not a column {column}.")
     random = np.random.default_rng(_SEED)
     made = {column: draw(random, rows, *numbers)}
     if facts.schema[column].integer:
@@ -104,7 +104,7 @@ def roundings_of(facts: Facts) -> dict[str, str]:
 
 
 def _kept(name: str, round_to: Fraction, facts: Facts) -> bool:
-    """Say whether a rounding step is used: a decimal's scale is not where the bounds hold too many of it."""
+    """Return whether a rounding step is used: a decimal's scale is not where bounds hold too many."""
     rows = facts.unit.max_rows if facts.unit is not None else 1
     undeclared = name in facts.bounds and name not in facts.round_to
     return not undeclared or default_step(round_to, *facts.bounds[name], rows) == round_to
@@ -116,7 +116,7 @@ def _numbers(text: str, written: str) -> tuple[list[float], int]:
         rows = [int(float(part.removeprefix("n="))) for part in parts if part.startswith("n=")]
         numbers = [float(part) for part in parts if not part.startswith("n=")]
     except ValueError:
-        raise InvalidRequest(f"{text!r} holds what is no number.") from None
+        raise InvalidRequest(f"{text!r} holds what is not a number.") from None
     count = rows[0] if rows else _ROWS
     if not 1 <= count <= _MAX:
         raise InvalidRequest(f"{text!r}: n= is 1 to {_MAX:,}.")
@@ -281,7 +281,7 @@ def _number(cell: Any) -> bool:
 
 
 def _is_about_nobody(row: Any) -> bool:
-    """Say whether a group has no record: a budget without end leaves its answers 0, or flagged."""
+    """Return whether a group has no record: a budget without end leaves its answers 0, or flagged."""
     numbers = [cell for cell in row if _number(cell)]
     return any(cell.flag == INSUFFICIENT_BUDGET for cell in numbers) or not any(
         float(cell) for cell in numbers

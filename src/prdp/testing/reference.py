@@ -174,7 +174,7 @@ def reference_units(source: Source, reading: UnitRead) -> tuple[tuple[Summary, S
 
 
 def _only_in(unit: Unit, place: int) -> bool:
-    """Say whether a group is the one that all contributing rows of a unit are in."""
+    """Return whether a group is the one that all contributing rows of a unit are in."""
     return all(bool(values) == (place == here) for here, values in enumerate(unit.values))
 
 

@@ -106,9 +106,9 @@ def simulate(
 
 
 def refuse_unless_repeatable(runs: int, seed: int) -> None:
-    """Refuse what is no number of runs, or no seed; a truth value is neither."""
+    """Refuse what is not a number of runs, or no seed; a truth value is neither."""
     if not _is_whole(runs) or not 1 <= runs <= MAX_RUNS:
-        raise InvalidRequest(f"runs={_shown(runs)} is no number of runs: a whole number, 1 to 10^9.")
+        raise InvalidRequest(f"runs={_shown(runs)} is not a number of runs: a whole number, 1 to 10^9.")
     if not _is_whole(seed) or seed.bit_length() > _SEED_BITS:
         raise InvalidRequest(f"seed={_shown(seed)} is no seed: a whole number, of at most {_SEED_BITS} bits.")
 

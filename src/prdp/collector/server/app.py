@@ -115,7 +115,7 @@ class TicketsWanted(BaseModel):
     @field_validator("count", mode="before")
     @classmethod
     def refuse_texts(cls, given: object) -> object:
-        """Refuse what is no number in JSON; 3.0 is one, and whole."""
+        """Refuse what is not a number in JSON; 3.0 is one, and whole."""
         if isinstance(given, str | bool):
             raise ValueError("a number of tickets is a number")  # noqa: TRY004  (pydantic's way)
         return given
@@ -473,7 +473,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/v1/health", response_model=Health, responses=refusals())
     async def health() -> Any:
-        """Say whether the collector has started."""
+        """Return whether the collector has started."""
         return JSONResponse({"ready": bool(desk.snapshot.study.rounds)})
 
 

@@ -183,7 +183,7 @@ class PatientProtocol(H11Protocol):
         self._hang_up(408, "too_slow")
 
     def _hang_up(self, status: int, code: str) -> None:
-        """Say why, as far as the other end listens, and close; it is cut off soon after."""
+        """Send the reason if the other end still listens, and close; it is cut off soon after."""
         if self.transport.is_closing():
             return
         body = f'{{"code":"{code}"}}'.encode()

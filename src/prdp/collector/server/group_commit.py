@@ -95,7 +95,7 @@ class _Taking:
         return self._room is not None and len(self.tickets) >= self._room
 
     def outcome(self, submission: Submission) -> Outcome:
-        """Say what becomes of a report, and remember it."""
+        """Decide what becomes of a report, and remember it."""
         known = self._known.get(submission.token)
         if submission.ticket not in self._given_out:
             return Refused("unknown_ticket")
@@ -300,7 +300,7 @@ class Desk:
             self._rounds = Rounds(self._snapshot.campaigns)
 
     def _complain(self, error: Exception) -> None:
-        """Tell the operator what is wrong, once."""
+        """Log an error for the operator, once."""
         message = str(error) if isinstance(error, CollectorError) else f"failed: {type(error).__name__}"
         if message != self._last_error:
             LOG.error("%s", message)

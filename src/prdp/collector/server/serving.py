@@ -157,7 +157,7 @@ def _within_limits(patience: Patience) -> Patience:
 
 
 class _Server(uvicorn.Server):
-    """Says on which port it listens, once it does."""
+    """Report the port once the server listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[int], None]) -> None:
         super().__init__(config)

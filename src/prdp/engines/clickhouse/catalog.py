@@ -248,7 +248,7 @@ _ROW_BY_ROW = frozenset(("MergeTree", "Memory", "Log", "TinyLog", "StripeLog"))
 _SUMMED_LATER = re.compile(r"\bTTL\b.*\bGROUP BY\b", re.DOTALL | re.IGNORECASE)
 _CONSTANT = re.compile(r"|-?[0-9.e]+|'[^'\\]*'|NULL|true|false|\[\]", re.IGNORECASE)
 _COMPUTED = (ColumnType(Kind.OTHER, native="a default that may be computed when it is read"), "")
-"""Of rows that are older than the column: there, one record's value might be made of others, or fail."""
+"""Columns missing in older rows: one record's value might be computed from others there, or fail."""
 
 _OWN = re.compile(r".*MergeTree.*|Memory|(?:Tiny|Stripe)?Log|.*View|Distributed|Merge|Dictionary|Alias")
 """Engines whose rows ClickHouse keeps itself, or that read other tables; the others read files."""
@@ -518,7 +518,7 @@ class _Trace:
                 if node == "TableIdentifier" or "." in rest:  # a plain name elsewhere is a column's
                     self.follow(table)
             if node == "TableIdentifier" and not tables and not inner:
-                self.found.append(untraced(f"{rest!r}, which is no table"))
+                self.found.append(untraced(f"{rest!r}, which is not a table"))
         elif node == "Function":
             name = rest.partition(_ALIAS)[0].lower()
             is_plain = name in self.own_functions and not _LOOKUPS.match(name)

@@ -36,7 +36,7 @@ def number(value: int) -> exp.Expression:
 
 
 def from_template(written: str, **parts: exp.Expression) -> exp.Expression:
-    """Return ClickHouse's SQL in which names stand for nodes.
+    """Return ClickHouse's SQL in which names represent nodes.
 
     Names of lambdas begin with ``prdp_``; they differ from those inside the nodes, or ClickHouse would take
     one lambda inside another for itself.

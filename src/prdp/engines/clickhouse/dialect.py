@@ -268,7 +268,7 @@ def _whole(operand: exp.Expression, kind: str, *, maybe: bool) -> exp.Expression
 
 
 def _is_double(node: exp.Expression) -> bool:
-    """Say whether an operand is a double by the way it is written."""
+    """Return whether an operand is a double by the way it is written."""
     if isinstance(node, exp.Add | exp.Paren):
         return _is_double(node.this)
     if isinstance(node, exp.Anonymous):

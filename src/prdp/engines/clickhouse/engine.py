@@ -162,7 +162,7 @@ class _Read(NamedTuple):
 
 
 def dialect_of(tables: Mapping[str, FoundTable]) -> Dialect:
-    """Return ClickHouse's dialect in which names stand for tables, their columns read as plain values."""
+    """Return ClickHouse's dialect in which names represent tables, their columns read as plain values."""
     required = (
         frozenset(name for name, kind in table.schema.items() if kind.required) for table in tables.values()
     )

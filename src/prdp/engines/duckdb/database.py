@@ -158,7 +158,7 @@ def frame_query(
 
 
 def _registered(connection: duckdb.DuckDBPyConnection, frame: str, source: object) -> bool:
-    """Say whether the connection takes a frame; what goes wrong may speak of a record."""
+    """Return whether the connection takes a frame; what goes wrong may speak of a record."""
     try:
         connection.execute("SET pandas_analyze_sample = 0")  # types are not guessed from rows
         connection.register(frame, readable(source))

@@ -67,7 +67,7 @@ class _Entry:
     internal: bool
 
     def is_called(self, name: Name) -> bool:
-        """Say whether a name may mean it; without a schema, any may be meant."""
+        """Return whether a name may mean it; without a schema, any may be meant."""
         database, schema, table = map(str.lower, name)
         return (
             self.name.lower() == table

@@ -15,7 +15,7 @@ Ask = Callable[..., list[tuple[Any, ...]]]
 
 _PLAIN_ENGINES = {"InnoDB", "Aria", "MyISAM", "MEMORY"}
 _PLAIN_KINDS = {"BASE TABLE", "SYSTEM VERSIONED"}
-"""Of a table that keeps its history, the session below sees the rows of now alone."""
+"""System-versioned tables: the session reads current rows alone."""
 
 _TABLE = """
     SELECT table_schema, table_name, table_type, engine FROM information_schema.tables
@@ -81,7 +81,7 @@ def find_table(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> M
     found = ask(_TABLE, name, schema if point else None)
     if not found:
         raise InvalidRequest(
-            f"there is no table {table!r} in {shown}, or this user may not see it. Another database's is "
+            f"there is not a table {table!r} in {shown}, or this user may not see it. Another database's is "
             "written 'database.table'."
         )
     ((schema, name, kind, engine),) = found
@@ -91,7 +91,7 @@ def find_table(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> M
         raise InvalidRequest(
             f"{table!r} is {what}, so that its rows need not be records: one row may come of many, or a "
             "record be in many. Give the table itself. If each row is one record all the same and none makes "
-            "its query fail, say so with prdp.open(..., rows_are_records=True)."
+            "its query fail, declare it with prdp.open(..., rows_are_records=True)."
         )
     types, read = {}, {}
     for column, *facts in ask(_COLUMNS, schema, name):

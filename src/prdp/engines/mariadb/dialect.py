@@ -61,12 +61,12 @@ def text_of(value: str) -> str:
 
 
 def literal(node: exp.Expression) -> exp.Expression:
-    """Say a text."""
+    """Write a text literal."""
     return exp.Paren(this=raw(text_of(node.name))) if text_of(node.name)[0] != "'" else node
 
 
 def cast(node: exp.Expression) -> exp.Expression:  # noqa: C901, PLR0911  (one return a type)
-    """Say a cast; around an operation on doubles it marks a result that may leave them."""
+    """Write a cast; around an operation on doubles it marks a result that may overflow."""
     target, inner = node.to.this.name, node.this.unnest()
     if target == "DOUBLE":
         if node.this.is_string:
@@ -100,7 +100,7 @@ def _is_whole(operation: exp.Expression) -> bool:
 
 
 def _text_of(node: exp.Expression) -> exp.Expression:
-    """Say a value as a text: a truth value, a moment without zeros at its end, or as MariaDB does."""
+    """Write a value as text: a boolean, a datetime without trailing zeros, or as MariaDB does."""
     inner = node.this
     if isinstance(inner, exp.Cast) and inner.args.get("truth"):
         return form("CASE WHEN a THEN 'true' WHEN NOT a THEN 'false' END", NAME, a=inner)
@@ -114,7 +114,7 @@ def _text_of(node: exp.Expression) -> exp.Expression:
 
 
 def try_cast(node: exp.Expression) -> exp.Expression:
-    """Say a cast that gives NULL where there is no such value."""
+    """Write a cast that gives NULL where there is no such value."""
     target = node.to.this.name
     if target == "BIGINT":
         return exp.Paren(
@@ -145,12 +145,12 @@ _NUMBER_TEXT = doubles(
 
 
 def number_text(node: exp.Expression) -> exp.Expression:
-    """Say a number as its shortest text, with an exponent where ours has one."""
+    """Write a number as its shortest text, with an exponent where DuckDB has one."""
     return exp.Paren(this=form(_NUMBER_TEXT, NAME, a=node.this.this))
 
 
 def full_match(node: exp.Expression) -> exp.Expression:
-    """Say whether the whole of a text fits a pattern: LIKE's, or one of numbers and moments."""
+    """Return whether the whole of a text fits a pattern: LIKE's, or one of numbers and moments."""
     pattern = _constant_text(node.expression)
     if pattern == _ANY_TEXT:
         return exp.Paren(this=form("a IS NOT NULL", NAME, a=node.this))
@@ -193,7 +193,7 @@ def _constant_text(node: exp.Expression) -> str:
 
 
 def trim(node: exp.Expression) -> exp.Expression:
-    """Say which characters are cut off, and where; at the end by turning the text round."""
+    """Write TRIM of given characters; at the end by reversing the text."""
     characters = "".join(f"\\x{{{ord(one):X}}}" for one in _constant_text(node.expression))
     side = node.args.get("position") or ""
     start = raw(text_of(rf"\A[{characters}]+"))
@@ -208,7 +208,7 @@ def trim(node: exp.Expression) -> exp.Expression:
 
 
 def substring(node: exp.Expression) -> exp.Expression:
-    """Say a part of a text; a place below zero counts from its end, and at most from its beginning."""
+    """Write SUBSTRING; a negative position counts from the end, and at most from the beginning."""
     length = node.args.get("length")
     if length is not None:  # always from the first character
         return form("LEFT(a, n)", NAME, a=node.this, n=length)
@@ -223,14 +223,14 @@ def substring(node: exp.Expression) -> exp.Expression:
 
 
 def whole_quotient(node: exp.Expression) -> exp.Expression:
-    """Say a whole quotient, of numbers of any size: what divides evenly is not rounded."""
+    """Write an integer quotient of numbers of any size; exact division is not rounded."""
     found = form(f"CAST((a - MOD(a, b)) / b AS {WIDE})", NAME, a=node.this, b=node.expression)
     found.type = exp.DataType(this=exp.DType.BIGINT)
     return found
 
 
 def epoch_us(node: exp.Expression) -> exp.Expression:
-    """Say microseconds since 1970."""
+    """Write microseconds since 1970."""
     found = exp.Anonymous(
         this="TIMESTAMPDIFF", expressions=[raw("MICROSECOND"), raw("'1970-01-01'"), operand(node).copy()]
     )
@@ -247,7 +247,7 @@ _STEPS = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000, "DAY
 
 
 def truncated(node: exp.Expression) -> exp.Expression:
-    """Say the first moment of the unit that a moment is in."""
+    """Write DATE_TRUNC: the first moment of the unit that a datetime is in."""
     unit = node.args["unit"].name.upper()
     at = node.this.sql(dialect=NAME)
     if unit in _STEPS:
@@ -264,7 +264,7 @@ def truncated(node: exp.Expression) -> exp.Expression:
 
 
 def months_later(node: exp.Expression) -> exp.Expression:
-    """Say a moment some months later; or a sum."""
+    """Write a datetime some months later; or a sum."""
     months = node.expression.unnest()
     if not (isinstance(months, exp.Anonymous) and months.name.lower() == "to_months"):
         return operation(node)
@@ -273,7 +273,7 @@ def months_later(node: exp.Expression) -> exp.Expression:
 
 
 def element(node: exp.Expression) -> exp.Expression:
-    """Say an element of a list of whole numbers, counted from one."""
+    """Write an element of a list of integers, counted from one."""
     (place,) = node.expressions
     if not isinstance(node.this, exp.Array):
         raise InvalidRequest("MariaDB does not support so long an expression, which this query needs.")
@@ -286,7 +286,7 @@ def element(node: exp.Expression) -> exp.Expression:
 
 
 def select(node: exp.Expression) -> exp.Expression:
-    """Say lists whose elements are rows, side by side, and ``* REPLACE``."""
+    """Write lists whose elements are rows, side by side, and ``* REPLACE``."""
     if replaced_columns(node):
         return node
     found = [item.find(exp.Explode) for item in node.expressions]
@@ -313,7 +313,7 @@ def _items(node: exp.Expression) -> Iterator[str]:
 
 
 def filtered(node: exp.Expression) -> exp.Expression:
-    """Say a sum or count of the rows that a condition lets through."""
+    """Write a sum or count of the rows that a condition keeps."""
     of = node.this
     inner = exp.Literal.number(1) if isinstance(of.this, exp.Star) else of.this
     chosen = form("CASE WHEN c THEN a END", NAME, c=node.expression.this, a=inner)
@@ -386,7 +386,7 @@ def _quoted(node: exp.Expression) -> exp.Expression:
 
 
 def _join(node: exp.Expression) -> exp.Expression:
-    """Say a join; there is none by the last start that is at most a key, which many bins take."""
+    """Write a join; MariaDB has none by the last start that is at most a key, which many bins take."""
     if node.args.get("method"):
         raise InvalidRequest("MariaDB does not support a search in so many bins, which this query needs.")
     return node

@@ -73,7 +73,7 @@ def doubles(text: str) -> str:
 
 
 def literal(node: exp.Expression) -> exp.Expression:
-    """Say a number: with a point or an exponent it is a double, not a DECIMAL, and always a finite one."""
+    """Write a number: with a point or an exponent it is a double, not a DECIMAL, and always finite."""
     if node.name.isdigit():
         return node
     return exp.Literal.number(double(min(float(node.name), _LARGEST)))
@@ -90,17 +90,17 @@ def constant(node: exp.Expression) -> float | None:
 
 
 def _may_be_infinite(node: exp.Expression) -> bool:
-    """Say whether the double that represents infinity occurs in an operand."""
+    """Return whether the double that represents infinity occurs in an operand."""
     return any(double(GREATEST) in str(one.this) for one in node.find_all(exp.Literal))
 
 
 def operation(node: exp.Expression) -> exp.Expression:
-    """Say a sum or difference: guarded if an operand may be infinite, whatever the finite ones are."""
+    """Write a sum or difference, guarded if an operand may be infinite."""
     return exp.Paren(this=guarded(node)) if _may_be_infinite(node) else node
 
 
 def product(node: exp.Expression) -> exp.Expression:
-    """Say a product; one with infinity is an infinity, or unknown for zero."""
+    """Write a product; one with infinity is an infinity, or unknown for zero."""
     sides = (node.this, node.expression)
     for side, other in (sides, sides[::-1]):
         if constant(other) == GREATEST:
@@ -111,7 +111,7 @@ def product(node: exp.Expression) -> exp.Expression:
 
 
 def quotient(node: exp.Expression) -> exp.Expression:
-    """Say a quotient of doubles: sqlglot would add casts, and MariaDB makes DECIMALs of whole numbers."""
+    """Write a quotient of doubles: sqlglot would add casts, and MariaDB makes DECIMALs of integers."""
     if _may_be_infinite(node):
         return operation(node)
     sides = [
@@ -124,7 +124,7 @@ def quotient(node: exp.Expression) -> exp.Expression:
 
 
 def guarded(operation: exp.Expression) -> exp.Expression:  # noqa: PLR0911  (one return a form)
-    """Say an operation on doubles whose result may leave them, or whose operands may be infinite."""
+    """Write an operation on doubles that may overflow, or whose operands may be infinite."""
     left, right = operation.this, operation.expression
     first, second = constant(left), constant(right)
     match operation:
@@ -213,12 +213,12 @@ _EVEN = (
 
 
 def power(node: exp.Expression) -> exp.Expression:
-    """Say a power, by the logarithm of its size where that is beyond the doubles."""
+    """Write a power, by the logarithm of its size where that is beyond the doubles."""
     return exp.Paren(this=form(_POWER, NAME, a=node.this, b=node.expression))
 
 
 def logarithm(node: exp.Expression) -> exp.Expression:
-    """Say log2() and log10(); of a power of two, log2 is exact."""
+    """Write log2() and log10(); of a power of two, log2 is exact."""
     value = node.expression
     if node.this.name == "10":
         return form(doubles("CASE WHEN a >= inf THEN inf ELSE LOG10(a) END"), NAME, a=value)

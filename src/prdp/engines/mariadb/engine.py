@@ -44,7 +44,7 @@ def own_version() -> str:
 
 
 def has_passed(dialect: str, server: str) -> bool:
-    """Say whether a server of this version has passed the check of this version of prdp."""
+    """Return whether a server of this version has passed the check of this version of prdp."""
     wanted = dict(zip(_PARTS, (dialect, server, own_version()), strict=True))
     return any(wanted == {name: one.get(name) for name in _PARTS} for one in _kept())
 

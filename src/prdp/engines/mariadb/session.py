@@ -32,7 +32,7 @@ _DRIVER, _PACKAGE = "mariadb+pymysql", "pymysql"
 _OLDEST = (10, 6)
 _VERSION = re.compile(r"(\d+)\.(\d+)\..*MariaDB", re.IGNORECASE)
 _LONGEST_KEY = 262_144
-"""So many bytes of a text are compared where rows are sorted: all of a VARCHAR or TEXT, in any encoding. By
+"""Bytes of a text that are compared where rows are sorted: all of a VARCHAR or TEXT, in any encoding. By
 default they are 1024, and a unit whose name is longer would be taken for two."""
 
 _SORTED_AT_ONCE = 64 << 20

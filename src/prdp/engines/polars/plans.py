@@ -53,7 +53,7 @@ def refuse_unless_records(frame: Any) -> None:
     """
     plain = _TEXT.sub('""', frame.explain(optimized=False))
     if _QUOTE_WITHIN.search(plain):
-        _refuse("a quotation mark within a name or a text, behind which more may stand")
+        _refuse("a quotation mark within a name or a text, behind which more may follow")
     lines = plain.splitlines()
     sources = 0
     for line in map(str.strip, lines):
@@ -157,7 +157,7 @@ def _listed(operand: Any) -> list[int]:
 
 
 def _is_local_time(kind: Any) -> bool:
-    """Say whether moments have a zone in which some of them are out of range."""
+    """Return whether moments have a zone in which some of them are out of range."""
     return getattr(kind, "time_zone", None) not in (None, "UTC")
 
 

@@ -40,7 +40,7 @@ _ANY_CHARACTER = "(?s)"
 """RE2's flag for a point that matches the end of a line too, which is PostgreSQL's default."""
 
 _LONGEST_NUMBER = 1_000
-"""So many characters may a text have that is a number: a double holds no more, and NUMERIC not many more."""
+"""Longest text that is read as a number: a double holds no more, and NUMERIC not many more."""
 
 _DAY = 86_400_000_000
 """Microseconds."""
@@ -63,12 +63,12 @@ def operand(node: exp.Expression, place: int = 0) -> exp.Expression:
 
 
 def collated(node: exp.Expression) -> exp.Expression:
-    """Say that texts are compared by code point."""
+    """Write a comparison of texts by code point."""
     return exp.Collate(this=node.this.copy(), expression=exp.to_identifier("C", quoted=True))
 
 
 def as_bytes(node: exp.Expression) -> exp.Expression:
-    """Say the bytes of a text: the text itself, which the collation C distinguishes and sorts by its bytes.
+    """Write the bytes of a text: the text itself, which collation C compares by its bytes.
 
     BYTEA would have neither min() nor max() before PostgreSQL 18.
     """
@@ -89,13 +89,13 @@ lower, upper = _cased("lower", SMALL_LETTERS), _cased("upper", CAPITALS)
 
 
 def trim(node: exp.Expression) -> exp.Expression:
-    """Say which characters are cut off, and where."""
+    """Write TRIM of given characters."""
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "btrim")
     return call(node, name, "this", "expression")
 
 
 def substring(node: exp.Expression) -> exp.Expression:
-    """Say a part of a text; a place below zero counts from its end."""
+    """Write SUBSTRING; a negative position counts from the end."""
     length = node.args.get("length")
     if length is not None:  # always from the first character
         return form("left(a, CAST(n AS INT))", NAME, a=node.this, n=length)
@@ -107,7 +107,7 @@ def substring(node: exp.Expression) -> exp.Expression:
 
 
 def full_match(node: exp.Expression) -> exp.Expression:
-    """Say whether the whole of a text fits a pattern."""
+    """Return whether the whole of a text fits a pattern."""
     pattern = node.expression.name
     if pattern == _ANY_TEXT:
         return form("a IS NOT NULL", NAME, a=node.this)
@@ -116,7 +116,7 @@ def full_match(node: exp.Expression) -> exp.Expression:
 
 
 def number_text(node: exp.Expression) -> exp.Expression:
-    """Say a number as its shortest text; PostgreSQL's has an exponent from 1e15 on, ours from 1e16."""
+    """Write a number as its shortest text; PostgreSQL's has an exponent from 1e15 on, DuckDB's from 1e16."""
     return once(_NUMBER_TEXT, a=node.this.this)
 
 
@@ -128,7 +128,7 @@ _NUMBER_TEXT = doubles(
 
 
 def epoch_us(node: exp.Expression) -> exp.Expression:
-    """Say microseconds since 1970; unknown where they are no BIGINT, as of infinity."""
+    """Write microseconds since 1970; unknown where they are no BIGINT, as for infinity."""
     template = (
         "CASE WHEN a BETWEEN TIMESTAMP '4713-01-01 BC' AND TIMESTAMP '294246-12-31' "
         "THEN CAST(extract(epoch FROM a) * 1000000 AS BIGINT) END"
@@ -139,7 +139,7 @@ def epoch_us(node: exp.Expression) -> exp.Expression:
 
 
 def from_microseconds(node: exp.Expression) -> exp.Expression:
-    """Say a moment by its microseconds since 1970: days apart, for intervals count in doubles."""
+    """Write a datetime by its microseconds since 1970: days apart, as intervals count in doubles."""
     template = (
         f"TIMESTAMP '1970-01-01' + (a / {_DAY}) * INTERVAL '1 day' + (a % {_DAY}) * INTERVAL '1 microsecond'"
     )
@@ -147,14 +147,14 @@ def from_microseconds(node: exp.Expression) -> exp.Expression:
 
 
 def whole_quotient(node: exp.Expression) -> exp.Expression:
-    """Say a whole quotient, of numbers of any size."""
+    """Write an integer quotient of numbers of any size."""
     found = form("div(CAST(a AS DECIMAL), CAST(b AS DECIMAL))", NAME, a=node.this, b=node.expression)
     found.type = exp.DataType(this=exp.DType.BIGINT)
     return found
 
 
 def cast(node: exp.Expression) -> exp.Expression:
-    """Say a cast; around an operation on doubles it marks that the result may leave them."""
+    """Write a cast; around an operation on doubles it marks that the result may overflow."""
     inner = node.this
     arithmetic = isinstance(inner, exp.Add | exp.Sub | exp.Mul | exp.Div)
     if not (node.to.this == exp.DType.DOUBLE and arithmetic and not _is_whole(inner)):
@@ -168,7 +168,7 @@ def _is_whole(operation: exp.Expression) -> bool:
 
 
 def try_cast(node: exp.Expression) -> exp.Expression:
-    """Say a cast that gives NULL where there is no such value."""
+    """Write a cast that gives NULL where there is no such value."""
     if node.to.this == exp.DType.BIGINT:
         return once(_WHOLE, a=node.this)
     is_text = isinstance(node.this, exp.Anonymous)  # spaces were cut off
@@ -212,17 +212,17 @@ _TYPES = {"INT128": exp.DType.DECIMAL, "TINYINT": exp.DType.INT, "TIMESTAMPNTZ":
 
 
 def _type(node: exp.Expression) -> exp.Expression:
-    """Say a type: wide numbers are NUMERIC, and there is none of 8 bits."""
+    """Write a type: wide numbers are NUMERIC, and there is none of 8 bits."""
     return exp.DataType(this=_TYPES[node.this.name]) if node.this.name in _TYPES else node
 
 
 def _quotient(node: exp.Expression) -> exp.Expression:
-    """Say a quotient of doubles, as it is: sqlglot would add casts, and NULL for a zero."""
+    """Write a quotient of doubles as it is: sqlglot would add casts, and NULL for a zero."""
     return exp.Div(this=node.this.copy(), expression=node.expression.copy(), typed=True, safe=False)
 
 
 def _element(node: exp.Expression) -> exp.Expression:
-    """Say an element of a list, counted from one; of a list that a lambda is applied to, what that gives."""
+    """Write an element of a list, counted from one; of a list comprehension, its result."""
     (place,) = node.expressions
     if isinstance(node.this, exp.Transform):
         return _computed_once(node.this)
@@ -231,7 +231,7 @@ def _element(node: exp.Expression) -> exp.Expression:
 
 
 def _array(node: exp.Expression) -> exp.Expression:
-    """Say a list; a subquery in it is one element, which sqlglot would take for the rows of all of them."""
+    """Write a list; a subquery in it is one element, which sqlglot would expand to rows."""
     listed = (
         exp.Coalesce(this=one.copy()) if isinstance(one.unnest(), exp.Query) else one.copy()
         for one in node.expressions
@@ -251,7 +251,7 @@ def _computed_once(node: exp.Expression) -> exp.Expression:
 
 
 def _rows_of(node: exp.Expression) -> exp.Expression:
-    """Say the elements of a list as rows; whole numbers from zero on are a series."""
+    """Write the elements of a list as rows; integers from zero on are a series."""
     inner = node.this.this if isinstance(node.this, exp.Cast) else node.this
     if isinstance(inner, exp.GenerateSeries):
         return form("generate_series(0, n - 1)", NAME, n=inner.args["end"])
@@ -259,7 +259,7 @@ def _rows_of(node: exp.Expression) -> exp.Expression:
 
 
 def _named(node: exp.Expression) -> exp.Expression:
-    """Say a subquery of a FROM clause, with the name that PostgreSQL asks for before version 16.
+    """Write a subquery of a FROM clause, with the alias that PostgreSQL needs before version 16.
 
     What it computes at length is computed there, once: without an OFFSET PostgreSQL would copy it to each
     place that mentions it.
@@ -274,7 +274,7 @@ def _named(node: exp.Expression) -> exp.Expression:
 
 
 def _join(node: exp.Expression) -> exp.Expression:
-    """Say the join that finds the last start of a sorted list: by binary search in an array."""
+    """Write the join that finds the last start of a sorted list: by binary search in an array."""
     if node.args.get("method") != "ASOF":
         return node
     starts, places = (item.this for item in node.this.this.expressions)

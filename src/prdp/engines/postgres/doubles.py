@@ -20,10 +20,10 @@ from prdp.levels import SLACK
 
 NAME = "postgres"
 _FEW = 8
-"""So many nodes may an operand have that a guard mentions more than once."""
+"""Largest number of nodes of an operand that a guard mentions more than once."""
 
 _NOTHING = Fraction(1, 2**1075)
-"""Up to here a result rounds to zero."""
+"""Exponent up to which a result rounds to zero."""
 
 
 def doubles(text: str) -> str:
@@ -74,7 +74,7 @@ def number(value: float) -> exp.Expression:
 
 
 def literal(node: exp.Expression) -> exp.Expression:
-    """Say a literal: with a point or an exponent it is a double, not a NUMERIC."""
+    """Write a literal: with a point or an exponent it is a double, not a NUMERIC."""
     if node.is_string or node.name.isdigit():
         return node
     return _double(node.name)
@@ -97,7 +97,7 @@ def constant(node: exp.Expression) -> float | None:
 
 
 def guarded(operation: exp.Expression) -> exp.Expression:
-    """Say an operation on doubles whose result may leave them."""
+    """Write an operation on doubles whose result may overflow."""
     left, right = operation.this, operation.expression
     match operation:
         case exp.Mul():
@@ -214,7 +214,7 @@ def exponential(node: exp.Expression) -> exp.Expression:
 
 
 def power(node: exp.Expression) -> exp.Expression:
-    """Say a power, by the logarithm of its size where that is beyond the doubles."""
+    """Write a power, by the logarithm of its size where that is beyond the doubles."""
     return once(_POWER, a=node.this, b=node.expression)
 
 
@@ -235,7 +235,7 @@ _POWER = doubles(
 
 
 def logarithm(node: exp.Expression) -> exp.Expression:
-    """Say log2() and log10(); of a power of two, log2 is exact.
+    """Write log2() and log10(); of a power of two, log2 is exact.
 
     Where steps of levels and magnitudes are counted, a slack makes room for an inexact one.
     """
@@ -259,13 +259,13 @@ _LOG2 = doubles(
 
 
 def half_away(node: exp.Expression) -> exp.Expression:
-    """Say round(), halves away from zero; PostgreSQL's own takes the even one."""
+    """Write round(), halves away from zero; PostgreSQL's own takes the even one."""
     half = doubles("trunc(a) + CASE WHEN abs(a - trunc(a)) >= 2^-1 THEN sign(a) ELSE 0 END")
     return once(f"({half})", a=node.this)
 
 
 def remainder(node: exp.Expression) -> exp.Expression:
-    """Say the remainder of doubles, which PostgreSQL does not have: of whole numbers, in steps of 2^-1074."""
+    """Write the remainder of doubles, which PostgreSQL lacks: of integers, in steps of 2^-1074."""
     return once(_REMAINDER, a=node.this, b=node.expression)
 
 

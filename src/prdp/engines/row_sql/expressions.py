@@ -1,6 +1,6 @@
 """Expressions written as DuckDB SQL that never fails and gives what ``evaluate`` gives.
 
-Inside a number, NaN is allowed to stand for NULL: arithmetic carries both along alike. It becomes
+Inside a number, NaN is allowed to represent NULL: arithmetic carries both along alike. It becomes
 NULL where it would be noticed: in a comparison, in IS NULL, and at the end. Divisions and functions
 are guarded, so that no setting of the engine decides what they give. A guard that types and
 constants show to be idle is left out; declared bounds show nothing, since records may break them.

@@ -237,7 +237,7 @@ def _refuse_other_types(schema: Any, wanted: Any) -> None:
 
 
 def _is_wider(kind: Any, found: Any) -> bool:
-    """Say whether every value of a type has one in another."""
+    """Return whether every value of a type has one in another."""
     types = pyarrow.types
     for is_such in (types.is_signed_integer, types.is_unsigned_integer, types.is_floating):
         if is_such(kind) and is_such(found):
@@ -306,7 +306,7 @@ def _refuse_parts_of_files(dataset: Any) -> None:
 
 
 _DECIMAL_BYTES = 16
-"""Of a fixed number of bytes, so many are a decimal of Arrow."""
+"""Bytes of a fixed-size binary that Arrow reads as a decimal."""
 
 
 def _loose_decimals(dataset: Any) -> Iterator[str]:

@@ -92,7 +92,7 @@ def batch_query(
 
 
 def _describes(connection: Any, name: str, reached: Callable[[], AbstractContextManager[object]]) -> bool:
-    """Say whether DuckDB reads the types of all columns; no row is read."""
+    """Return whether DuckDB reads the types of all columns; no row is read."""
     try:
         with reached():
             connection.execute(f"DESCRIBE SELECT * FROM {name}").fetchall()
@@ -155,7 +155,7 @@ class _Scan:
 
 
 def reads_all(kind: Any) -> bool:
-    """Say whether DuckDB reads every value of a type by itself.
+    """Return whether DuckDB reads every value of a type by itself.
 
     It fails at times that it has no room for, and leaves memory as it was for decimals that it has none for.
     """
@@ -167,7 +167,7 @@ def reads_all(kind: Any) -> bool:
 
 
 def _is_far(kind: Any) -> bool:
-    """Say whether a type has times that DuckDB has no room for: by its own zone, it counts microseconds."""
+    """Return whether DuckDB has no room for a type's times: with a zone, it counts microseconds."""
     return bool(pyarrow.types.is_timestamp(kind) and kind.tz is not None and kind.unit in _MICROSECONDS)
 
 

@@ -89,7 +89,7 @@ def _named_files(path: str) -> list[str]:
 
 
 def is_address(source: object) -> bool:
-    """Say whether a text is an address, and no path."""
+    """Return whether a text is an address, and no path."""
     return isinstance(source, str) and "://" in source
 
 
@@ -202,7 +202,7 @@ def refuse_ambiguous(names: Sequence[str]) -> None:
         if name.lower() in seen:
             raise InvalidRequest(
                 f"the columns {seen[name.lower()]!r} and {name!r} have the same name except for case. "
-                "Rename one: SQL cannot tell them apart."
+                "Rename one: SQL cannot distinguish them."
             )
         seen[name.lower()] = name
 
@@ -287,12 +287,12 @@ METADATA = ".metadata.json"
 
 
 def is_delta(folder: Path) -> bool:
-    """Say whether a folder is a Delta table."""
+    """Return whether a folder is a Delta table."""
     return (folder / "_delta_log").is_dir()
 
 
 def is_iceberg(folder: Path) -> bool:
-    """Say whether a folder is an Iceberg table."""
+    """Return whether a folder is an Iceberg table."""
     return next((folder / "metadata").glob(f"*{METADATA}"), None) is not None
 
 

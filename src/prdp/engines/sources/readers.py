@@ -1,4 +1,4 @@
-"""Tell by a source's form how a database of ours reads it, Parquet files among them; reads no record.
+"""Choose a reader by the form of a source, Parquet files among them; reads no record.
 
 Names of folders such as ``year=2025`` are columns. Their names are those of all folders together, in small
 letters; a file outside of such a folder has NULL there.
@@ -77,7 +77,8 @@ def parquet_query(
         return batch_query(connection, name, ParquetFiles(files, folders), types, unreadable, files=files)
     if folders and _NUMBER in map(str.lower, inside):
         raise InvalidRequest(
-            f"the files have a column {_NUMBER!r}, by which DuckDB would tell their folders apart. Rename it."
+            f"the files have a column {_NUMBER!r}, by which DuckDB would distinguish their folders. Rename "
+            "it."
         )
     required = connection.execute(_REQUIRED.format(listed)).fetchall()
     own = ", ".join(map(quoted, inside))
@@ -279,7 +280,7 @@ def _words_of_libraries(what: str) -> Iterator[None]:
 
 
 def _is(source: object, library: str, kind: str) -> bool:
-    """Say whether something is a library's object, without loading the library."""
+    """Return whether something is a library's object, without loading the library."""
     return any(
         (own.__module__.partition(".")[0], own.__name__) == (library, kind) for own in type(source).mro()
     )

@@ -117,7 +117,7 @@ _FILES = re.compile(r"\b(?:read_parquet|parquet_scan)\"?\s*\(")
 _PLAIN_FILES = re.compile(r"\s*(?:''|\[[\s',]*\]|(?:main\.)?list_value\([\s',]*\))\s*[,)]")
 _INSTEAD = (
     "Give a scan with plain filters and projections, or the table or file itself. If each row is one record "
-    "all the same, say so with prdp.open(..., rows_are_records=True)."
+    "all the same, declare it with prdp.open(..., rows_are_records=True)."
 )
 
 

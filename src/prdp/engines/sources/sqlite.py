@@ -195,7 +195,7 @@ def _known(database: sqlite3.Connection, given: DatabaseTable, *, rows_are_recor
         raise InvalidRequest(
             f"{name!r} is a view of {Path(given.file).name}, and prdp cannot see whether each of its rows is "
             "one record. Give the table, and filter with .filter(). If each row is one record all the same, "
-            "say so with prdp.open(..., rows_are_records=True)."
+            "declare it with prdp.open(..., rows_are_records=True)."
         )
     if re.match(r"\s*CREATE\s+VIRTUAL", sql, re.IGNORECASE):
         raise InvalidRequest(

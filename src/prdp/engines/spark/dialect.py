@@ -127,7 +127,7 @@ _ROUNDED = {
 """Doubles that stay doubles: Spark's own floor() and ceil() are whole numbers that end at 2^63."""
 
 _POWER = "CASE WHEN x = 1D AND y IS NOT NULL AND NOT ISNAN(y) THEN 1D ELSE POWER(x, y) END"
-"""To Java, 1 to an infinite power is no number."""
+"""To Java, 1 to an infinite power is not a number."""
 
 _LOGARITHM = "CASE WHEN POWER(2D, RINT(y)) = x THEN RINT(y) ELSE y END"
 """Spark's LOG2 is a quotient of logarithms, and misses some powers of two."""
@@ -178,7 +178,7 @@ def _cast(node: exp.Expression, *, may_fail: bool = False) -> exp.Expression:
 
 
 def _whole_step(node: exp.Expression) -> bool:
-    """Say whether a number becomes a small whole number: Spark's own floor is then enough, and faster."""
+    """Return whether a number becomes a small whole number: Spark's own floor is then enough, and faster."""
     while isinstance(node.parent, exp.Add | exp.Sub | exp.Mul | exp.Greatest | exp.Paren | exp.Floor):
         node = node.parent
     above = node.parent

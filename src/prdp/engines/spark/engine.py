@@ -108,7 +108,7 @@ def _halves(column: pyarrow.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np
 
 @contextmanager
 def _stages_watched(session: Any) -> Iterator[None]:
-    """Tell whoever listens how far the stages are that a session runs meanwhile."""
+    """Report the progress of the stages that a session runs meanwhile."""
     if not listened_to():
         yield
     elif type(session).__module__.startswith("pyspark.sql.connect."):

@@ -171,7 +171,7 @@ def afterwards(tidy: Callable[[], object], forget: Callable[[], object] = lambda
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Say whether a session cannot be reached any more; nothing else is asked of the error."""
+    """Return whether a session cannot be reached any more; nothing else is asked of the error."""
     kind = type(error)
     return isinstance(error, OSError) or "grpc" in kind.__module__ or kind.__name__ in _LOST
 

@@ -103,7 +103,7 @@ _FOLDER = re.compile(r"/([^/=]+)=[^/]*(?=/)")
 _MAX_FILES = 1_000
 _INSTEAD = (
     "Give a table or a Parquet file, with plain filters and projections. If each row is one record all the "
-    "same, say so with prdp.open(..., rows_are_records=True)."
+    "same, declare it with prdp.open(..., rows_are_records=True)."
 )
 
 

@@ -116,7 +116,7 @@ def _needed(reading: CellRead | KeyRead | UnitRead, schema: Schema) -> frozenset
 
 
 _FARTHEST = 2**53 - 2
-"""Beyond, the next whole number may be the same double."""
+"""Limit from which the next integer may be the same double."""
 
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
@@ -207,7 +207,7 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
 
 
 def _left_out_beyond(policy: Policy, levels: Levels, column: str, low: int, high: int) -> bool:
-    """Say whether the policy provably leaves out every record beyond the bounds."""
+    """Return whether the policy provably leaves out every record beyond the bounds."""
     beyond = (Interval(-math.inf, float(low - 1)), Interval(float(high + 1), math.inf))
     if float(low - 1) >= low or float(high + 1) <= high:
         return False  # beyond 2^53 the neighbouring double may be the bound itself

@@ -149,7 +149,7 @@ def named_subquery(node: exp.Expression, *, quoted: bool = False) -> exp.Express
 
 
 def replaced_columns(node: exp.Expression) -> bool:
-    """Say ``* REPLACE (...)`` as the columns of the first table, and what is in the place of another one.
+    """Write ``* REPLACE (...)`` as the columns of the first table, and those of another in their place.
 
     Returns:
         Whether a SELECT had it.
@@ -164,7 +164,7 @@ def replaced_columns(node: exp.Expression) -> bool:
 
 
 def counts_from_one(place: exp.Expression) -> bool:
-    """Say whether a place in a list, that is no constant, still counts from one.
+    """Return whether a place in a list, that is no constant, still counts from one.
 
     sqlglot has made those count from zero that it knows to be whole numbers, and left alone what it knows no
     type of.
@@ -173,7 +173,7 @@ def counts_from_one(place: exp.Expression) -> bool:
 
 
 def form(text: str, dialect: str, **parts: exp.Expression) -> exp.Expression:
-    """Return SQL of a dialect in which names stand for nodes.
+    """Return SQL of a dialect in which names represent nodes.
 
     >>> form("CASE WHEN x = 'NaN' THEN y END", "postgres", x=exp.column("a"), y=exp.Literal.number(1)).sql()
     "CASE WHEN a = 'NaN' THEN 1 END"

@@ -117,7 +117,7 @@ def _results(
 ) -> str:
     """Return the inner join of the units, one row each, with the other tables.
 
-    Units stand on the left: results then come unit by unit, which the engine folds faster.
+    Units are on the left: results then come unit by unit, which the engine folds faster.
     """
     place = {table: f"t{number}" for number, table in enumerate(join.tables)}
     own = _own_columns(reading, join)

@@ -231,7 +231,7 @@ def _items(reading: UnitRead) -> dict[str, str]:
     """Return the fold of a unit's rows: total and number for each read; in groups, of listed ones.
 
     Where no value is negative, a unit's contributions to all groups add up to its rows' values, with no
-    need to tell its groups apart: what one group is moved into bounds by, all of them are (proofs/joint.md).
+    need to distinguish its groups: what one group is moved into bounds by, all of them are (proofs/joint.md).
     """
     listed = f" {_LISTED}" if _adds_only(reading) else ""
     items = {}
@@ -262,7 +262,7 @@ def _folded(reading: UnitRead, source: str, items: Mapping[str, str]) -> str:
 
 
 def _adds_only(reading: UnitRead) -> bool:
-    """Say whether units may be in several groups, and no row can take away from what others add."""
+    """Return whether units may be in several groups, and no row can take away from what others add."""
     return reading.adds_only
 
 

@@ -81,7 +81,7 @@ def ends_of(
 
 
 TAIL_FACTOR = 8.0
-"""Up to how many times their cut values are taken to go, unless somebody says otherwise."""
+"""Tail factor by default: how many times their cut values may reach."""
 
 _MAX_PRINTED = 40
 
@@ -111,7 +111,7 @@ class Estimate:
         method: The method, in words.
         choices: The choices made on the way, in words.
         parts: The numbers of an answer that has several.
-        simulated: Whether it was made from records that somebody could see: such an answer protects nobody.
+        simulated: Whether it was made from records that somebody could see: such an answer is not private.
         rounds: The number of reports of each round.
         bias: The errors that the interval does not cover, in words.
         unheard: Why the answer says nothing, where it does not: no reports, or none louder than the noise.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _LATTICE = 1 << 18
-"""Up to this reach, totals of discrete noise are tabulated; beyond it, the continuous law is their limit."""
+"""Width up to which totals of discrete noise are tabulated; beyond it, the continuous law is their limit."""
 
 
 @lru_cache(maxsize=4096)

@@ -98,7 +98,7 @@ def column_name(given: object) -> str:
     """Return a column's name, refusing what a campaign could not say."""
     if not isinstance(given, str) or not 0 < len(given) <= _MAX_TEXT:
         raise InvalidRequest(
-            f"column={given!r} is no column's name: write a text of 1 to {_MAX_TEXT} characters."
+            f"column={given!r} is not a column's name: write a text of 1 to {_MAX_TEXT} characters."
         )
     return whole_text(given, "the column's name")
 

@@ -45,7 +45,7 @@ def supported(
 Method = Literal["bits", "grr", "oue", "olh"]
 
 MAX_BITS = 1 << 13
-"""Up to so many categories a report of one bit each, a kilobyte, is sent; beyond it, a hash."""
+"""Categories up to which a report has one bit each, a kilobyte; beyond it, a hash."""
 
 _MAX_CATEGORIES = 1 << 20
 _LARGEST_CATEGORY = 10**40

@@ -91,7 +91,7 @@ class Bit:
         return _down(ends[0], _SPARE), _up(ends[1], _SPARE)
 
     def coin(self) -> tuple[Bounds, int]:
-        """Return a coin to toss and the outcome that its heads stand for: the rarer one.
+        """Return a coin to toss and the outcome that its heads represent: the rarer one.
 
         A probability within e^-loss of 1 takes loss / ln 2 bits to tell from 1; that of the other outcome
         does not. How long a toss takes must not tell what the record is.
@@ -145,7 +145,7 @@ class Symbol:
         )
 
     def draw(self, entropy: Entropy) -> int:
-        """Tell the own symbol, or any of the others."""
+        """Report the own symbol, or any of the others."""
         if self.own is None or self.size == 1:
             return uniform_below(self.size, entropy)
         if not bernoulli(complement(self.kept), entropy):  # not the other way round: see Bit.coin

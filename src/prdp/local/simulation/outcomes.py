@@ -416,7 +416,7 @@ def _clamped(outcomes: Outcomes, shape: Field) -> Outcomes:
 
 
 def fits(law: Law, shape: Field) -> bool:
-    """Say whether a law's total can be drawn at once: its outcomes fit the field.
+    """Return whether a law's total can be drawn at once: its outcomes fit the field.
 
     Of noise, all but what has a chance below 2^-127.
     """
