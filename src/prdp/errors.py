@@ -277,7 +277,7 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
         self.asked = asked
         self.remaining = remaining
         asks = (
-            f"this question asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
+            f"the query asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
         )
         super().__init__(*(message or (asks, *offer(remaining))))
 

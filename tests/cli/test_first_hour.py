@@ -48,13 +48,12 @@ def masked(text: str) -> list[str]:
     Below answers, the notes after the first say what was drawn, and differ too.
     """
     plain, _, _ = written(text).partition("\nends:")
-    plain = re.sub(r"\bor (?:more|less)\b", "#", plain)
+    plain = re.sub(r"\bno (?:upper|lower) limit\b(?!:)", "#", plain)
     plain = re.sub(r" ?\((?:low precision|insufficient budget)\)", "", plain)
     # How far an end lies, and so the facts of ends, is chance too.
     plain = re.sub(
         r"^(?:no upper limit:|an interval ).*?(?=^\w+: |\Z)", "", plain, flags=re.DOTALL | re.MULTILINE
     )
-    plain = re.sub(r"\bor (?:more|less)\b", "0", plain)
     lines = [re.sub(r"-?\d[\d,.]*(?:e-?\d+)?", "#", line) for line in plain.splitlines()]
     return [" ".join(re.sub(r"[-|]{3,}", "---", line).split()) for line in lines if line.strip()]
 

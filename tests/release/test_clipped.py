@@ -261,4 +261,4 @@ def test_words_are_found_when_somebody_looks(monkeypatch: pytest.MonkeyPatch, tm
     assert " v above " in str(whole)
     assert " v above " in str(groups[3])
     assert calls
-    assert str(again) == str(whole)
+    assert str(again).startswith(str(whole))
