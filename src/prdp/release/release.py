@@ -132,7 +132,7 @@ class Release(NumberLike):
 
     @property
     def excluded_records(self) -> str:
-        """The records of which the interval that is shown excludes, in the user's terms.
+        """The records that the interval excludes, in the user's terms.
 
         Empty where there are none, or where there is no such value.
         """
