@@ -276,9 +276,7 @@ class BudgetExhausted(PrdpError):  # noqa: N818  (reads as what it is)
     def __init__(self, asked: Fraction, remaining: Fraction, *message: Part) -> None:
         self.asked = asked
         self.remaining = remaining
-        asks = (
-            f"the query asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
-        )
+        asks = f"the query asks for {asked} of every record's budget, but {shown_part(remaining)} is left. "
         super().__init__(*(message or (asks, *offer(remaining))))
 
 

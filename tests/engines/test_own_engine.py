@@ -196,7 +196,7 @@ def test_a_mechanism_of_one_s_own_sees_the_rows_of_an_engine_of_one_s_own() -> N
         ({"engine": "t.parquet"}, "none of prdp's engines.*given as the source"),
         (
             {"engine": PythonEngine([], {"v": COLUMNS["v"], "V": COLUMNS["v"]})},
-            "only in upper and lower case",
+            "except for upper and lower case",
         ),
     ],
 )

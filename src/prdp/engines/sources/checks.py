@@ -201,8 +201,8 @@ def refuse_ambiguous(names: Sequence[str]) -> None:
     for name in names:
         if name.lower() in seen:
             raise InvalidRequest(
-                f"the columns {seen[name.lower()]!r} and {name!r} have the same name except for upper and lower case. "
-                "Rename one: SQL cannot distinguish them."
+                f"the columns {seen[name.lower()]!r} and {name!r} have the same name except for upper "
+                "and lower case. Rename one: SQL cannot distinguish them."
             )
         seen[name.lower()] = name
 
