@@ -130,7 +130,7 @@ def test_proposals_are_never_lighter_than_what_they_stand_for(penalty: int, unit
 
 
 def test_multiples_that_leave_candidates_out_are_refused() -> None:
-    with pytest.raises(ValueError, match="one for each"):
+    with pytest.raises(ValueError, match="one multiple for each"):
         ExponentialChoice((0, 1, 2), multiples=(1, 1))
 
 
