@@ -45,7 +45,7 @@ def test_a_mistake_ends_in_a_message_and_not_in_a_traceback(arguments: tuple[str
 def test_a_mistake_in_a_process_of_its_own_ends_the_same_way() -> None:
     ran = by_itself("policy", "10000 / balanc", "--bounds", "balance=0:1")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("prdp: there is not a column balanc\n")
+    assert ran.stderr.startswith("prdp: there is no column balanc\n")
     assert "Traceback" not in ran.stderr
 
 

@@ -404,7 +404,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_charged(
 @pytest.mark.parametrize(
     ("written", "line", "stated"),
     [
-        ('same = "1"\nodd = "20 / dayz"', 4, "there is not a column dayz"),
+        ('same = "1"\nodd = "20 / dayz"', 4, "there is no column dayz"),
         ('odd = "20 / "', 3, "policies.odd"),
         ('same = "1"\n\nodd = { policy = "1", at_most = -3 }', 5, "policies.odd"),
         ('odd = { policy = "1", most = 3 }', 3, "policies.odd: is not understood"),

@@ -85,7 +85,7 @@ def test_a_moment_inside_a_period_is_refused_with_its_first_moment(part: str, fi
         ([], None, "group_by needs a column"),
         (["job"], None, "needs its public keys"),
         (["jbo"], ["a"], "Did you mean 'job'"),
-        (["tags"], ["a"], "cannot tell values of"),
+        (["tags"], ["a"], "cannot distinguish values of"),
         ([7], ["a"], "is not a column"),
         (["job", "job"], [("a", "b")], "twice"),
         (["job"], "clerk", "not a list of keys"),

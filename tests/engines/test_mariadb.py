@@ -244,7 +244,7 @@ def test_views_other_databases_and_missing_tables_are_distinguished(checked: str
         prdp.open(checked, table=f"{name}_v", policy="1")
     prdp.open(checked, table=f"{name}_v", policy="1", rows_are_records=True)
     prdp.open(checked, table=f"bank.{name}", policy="1")
-    with pytest.raises(InvalidRequest, match="there is not a table 'nobody'"):
+    with pytest.raises(InvalidRequest, match="there is no table 'nobody'"):
         prdp.open(checked, table="nobody", policy="1")
 
 

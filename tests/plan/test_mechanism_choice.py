@@ -50,7 +50,7 @@ def test_what_is_not_proved_or_no_better_stays_with_clip() -> None:
         {"v": np.array([1]), "id": np.array([1])}, policy=LN, bounds={"v": (1, 10**9)}, privacy_unit="id"
     )
     assert method(unit, prdp.sum("v"), "1") == "clip"
-    with pytest.raises(InvalidRequest, match="method='additive' does not answer this"):
+    with pytest.raises(InvalidRequest, match="method='additive' is not available for this query"):
         opened().count(share=1, method="additive")
 
 

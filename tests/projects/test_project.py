@@ -84,7 +84,7 @@ policy = "1"
         ('[tables.a]\nsource = "a.csv"\n', 1, "says nothing of policy"),
         ('[tables.a]\nsource = "a.csv"\npolicy = "1"\nbounds = { x = [\n  1,\n] }\n', 6, "bounds"),
         ('[tables.a]\npolicy = "1"\nsource = "postgresql://u:secret@h/d"\n', 3, "holds a password"),
-        (ACCOUNTS.replace("abs(balance)", "abs(balanc)"), 4, "there is not a column balanc"),
+        (ACCOUNTS.replace("abs(balance)", "abs(balanc)"), 4, "there is no column balanc"),
         (ACCOUNTS.replace("accounts.csv", "none.csv"), 2, "is no file"),
         (ACCOUNTS.replace("accounts.csv", "${NOT_SET_ANYWHERE}"), 2, "NOT_SET_ANYWHERE is not set"),
     ],

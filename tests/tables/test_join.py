@@ -253,7 +253,7 @@ def test_empty_tables_are_answered() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"private": "customer"}, "there is not a table 'customer'"),
+        ({"private": "customer"}, "there is no table 'customer'"),
         ({"key": "ident"}, "names the column 'ident'"),
         ({"public": ["shops", "customers"]}, "private and public at once"),
         ({"references": {**REFERENCES, "items.price": "orders.customer"}}, "joined in two ways"),

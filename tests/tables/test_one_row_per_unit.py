@@ -102,7 +102,7 @@ def test_it_is_bound_to_the_ledger_and_stated_each_time(tmp_path: Path) -> None:
     [
         ({"privacy_unit": None}, "one_row_per_unit=True is for privacy_unit="),
         ({"one_row_per_unit": 1}, "one_row_per_unit=1 is True or False"),
-        ({"max_rows": 3}, "one row is all"),
+        ({"max_rows": 3}, "cannot be combined with one_row_per_unit"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(options: dict[str, Any], words: str) -> None:

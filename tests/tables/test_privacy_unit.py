@@ -267,7 +267,7 @@ def test_the_protected_column_is_known_and_can_be_distinguished() -> None:
 def test_a_ledger_is_bound_to_what_is_protected(tmp_path: Path) -> None:
     path = tmp_path / "orders.ledger"
     counts = orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4")
-    with pytest.raises(LedgerError, match="protect: o_custkey -> none"):
+    with pytest.raises(LedgerError, match="privacy_unit: o_custkey -> none"):
         orders(ledger=path, privacy_unit=None)
     assert orders(ledger=path).group_by("o_orderstatus", keys=STATUS).count(share="1/4") == counts
     assert orders(ledger=path).ledger.remaining == Fraction(3, 4)

@@ -161,10 +161,12 @@ def test_a_synthetic_table_has_no_ledger_and_nobody_who_asks(queryable: Any, tmp
     file = tmp_path / "t.ledger"
     for ledger in (file, str(file), prdp.ledger.MemoryLedger()):
         with pytest.raises(
-            InvalidRequest, match=r"synthetic=True keeps no account, so that ledger=.* not for"
+            InvalidRequest, match=r"synthetic=True keeps no account, so that ledger=.* cannot be combined"
         ):
             queryable(synthetic=True, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="synthetic=True keeps no account, so that who='ana' is not for"):
+    with pytest.raises(
+        InvalidRequest, match="synthetic=True keeps no account, so that who='ana' cannot be combined"
+    ):
         queryable(synthetic=True, who="ana")
     assert not file.exists()
 
@@ -288,7 +290,7 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
         (table, "", {}, "simulate takes an open table and a query object"),
         (table, prdp.graphs.edges(), {}, "simulate takes an open table and a query object"),
         (table, prdp.count(), {"share": True}, "share=True is not a number"),
-        (graph, prdp.graphs.paths(2), {"method": Framework(split="1/2")}, "takes no split= here"),
+        (graph, prdp.graphs.paths(2), {"method": Framework(split="2")}, "split"),
         (graph, prdp.count(), {}, "does not answer"),
     ],
 )

@@ -320,7 +320,7 @@ def test_odd_tables_have_a_maximum_like_any_other(values: list[float | None]) ->
 
 
 def test_an_extreme_is_not_asked_of_a_total_s_method() -> None:
-    with pytest.raises(InvalidRequest, match="does not answer this"):
+    with pytest.raises(InvalidRequest, match="is not available for this query"):
         accounts().max("balance", share="1/2", method="clip")
 
 

@@ -59,7 +59,7 @@ class Tree:
             raise InvalidRequest(f"public={public!r} is one text. Write public=[{public!r}].")
         for name in (private, *public):
             if name not in schemas:
-                raise InvalidRequest(f"there is not a table {name!r}: the tables are {', '.join(schemas)}.")
+                raise InvalidRequest(f"there is no table {name!r}: the tables are {', '.join(schemas)}.")
         if private in public:
             raise InvalidRequest(f"the table {private!r} cannot be private and public at once.")
         known = known_column(key, schemas[private], "key")

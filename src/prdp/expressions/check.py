@@ -351,7 +351,7 @@ class _Checker:
             advice = f"Text is written in single quotes: {text_literal(node.name)}."
         elif node.name.lower() in ("none", "nan") and not close:
             advice = f"Write IS NULL or IS NOT NULL for values that are missing. {known}"
-        self._refuse(node, f"there is not a column {shown_name(node.name)}", advice)
+        self._refuse(node, f"there is no column {shown_name(node.name)}", advice)
 
     def _comparison(self, node: Compare | InList) -> Node:
         if isinstance(node, InList):

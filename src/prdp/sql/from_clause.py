@@ -82,7 +82,7 @@ class FromClause:
             known = [*self.names.queries, *self.names.catalog.tables, *self.names.public]
             self.names.statement.refuse(
                 node,
-                f"there is not a table {node.name or sql_of(node)}",
+                f"there is no table {node.name or sql_of(node)}",
                 (
                     f"The tables are {', '.join(map(shown_name, known))}. Public ones are given as ",
                     Argument("tables", {"jobs": Blank("frame")}),

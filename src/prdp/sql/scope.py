@@ -55,7 +55,7 @@ class Scope:
         named = [source for source in self.sources if not table or source.alias.lower() == table.lower()]
         if not named:
             known = ", ".join(source.alias for source in self.sources)
-            self.statement.refuse(node, f"there is not a table {table} here", f"The tables are {known}.")
+            self.statement.refuse(node, f"there is no table {table} here", f"The tables are {known}.")
         found = [
             (source, column)
             for source in named
@@ -97,7 +97,7 @@ class Scope:
         advice = f"Did you mean {shown_name(columns[close[0]])}? {known}" if close else known
         if node.this.args.get("quoted") and not close:
             advice = f"Texts are written in single quotes: '{name}'. {known}"
-        self.statement.refuse(node, f"there is not a column {shown_name(name)}", advice)
+        self.statement.refuse(node, f"there is no column {shown_name(name)}", advice)
 
 
 @dataclass(frozen=True, slots=True)

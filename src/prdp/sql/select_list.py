@@ -172,7 +172,7 @@ class SelectReader:
         if type(of).__name__ == "Column":
             known = {name.lower(): column for name, column in columns.items()}
             if of.name.lower() not in known:
-                self.refuse(of, f"there is not a column {of.name}", f"The columns are {', '.join(columns)}.")
+                self.refuse(of, f"there is no column {of.name}", f"The columns are {', '.join(columns)}.")
             what, source = known[of.name.lower()]
         if self._filter is not None or (type(of).__name__ not in {"Column", "Star"}):
             self.refuse(node, "over records, COUNT(*), SUM(x) and AVG(x) of plain columns are answered")

@@ -74,7 +74,7 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
         )
     column = found["column"] or _only(facts, bounds)
     if column not in facts.schema:
-        raise InvalidRequest(f"{text!r}: there is not a column {column}.")
+        raise InvalidRequest(f"{text!r}: there is no column {column}.")
     random = np.random.default_rng(_SEED)
     made = {column: draw(random, rows, *numbers)}
     if facts.schema[column].integer:

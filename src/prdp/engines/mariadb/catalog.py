@@ -81,7 +81,7 @@ def find_table(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> M
     found = ask(_TABLE, name, schema if point else None)
     if not found:
         raise InvalidRequest(
-            f"there is not a table {table!r} in {shown}, or this user may not see it. Another database's is "
+            f"there is no table {table!r} in {shown}, or this user may not see it. Another database's is "
             "written 'database.table'."
         )
     ((schema, name, kind, engine),) = found

@@ -297,7 +297,7 @@ def _unquoted(table: str) -> tuple[str, ...]:
 def _no_such(table: str, shown: str, there: Collection[str]) -> str:
     near = difflib.get_close_matches(table, there, n=3) or sorted(there)[:8]
     known = f" There is {', '.join(map(repr, near))}." if near else " This user sees no table at all there."
-    return f"there is not a table {table!r} in {shown}.{known} Another schema's is written 'schema.table'."
+    return f"there is no table {table!r} in {shown}.{known} Another schema's is written 'schema.table'."
 
 
 def _refuse_unless_records(table: str, kind: str, *, secured: bool) -> None:
