@@ -173,7 +173,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         snapshot=read_snapshot(snapshot),
         _immutable=(constant or ()) if synthetic else account.immutable,
         _traced=traced,
-        _source=source,
+        _frame=None if isinstance(source, str) else source,  # an address may hold a password
     )
 
 
@@ -231,7 +231,7 @@ class Table(Queried):
     snapshot: str = ""
     _immutable: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
-    _source: object = None
+    _frame: object = None
 
     @property
     def levels(self) -> Levels:
@@ -275,7 +275,7 @@ class Table(Queried):
         return self.filtered(read_condition(condition, self._engine.schema))
 
     def _categories(self, column: str) -> list[object]:
-        return categories_of(self._source, known_column(column, self._engine.schema, "group_by"))
+        return categories_of(self._frame, known_column(column, self._engine.schema, "group_by"))
 
     def plot_policy(
         self, column: str | None = None, *, release: Release | None = None, ax: Any = None
