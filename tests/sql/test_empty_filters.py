@@ -44,7 +44,7 @@ def people(tmp_path: Path) -> prdp.Table:
     return table
 
 
-@pytest.mark.parametrize("excludes", EMPTY)
+@pytest.mark.parametrize("condition", EMPTY)
 def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.Table, condition: str) -> None:
     answers = people.sql(
         "SELECT COUNT(*), COUNT(age), SUM(age), COUNT(DISTINCT job), AVG(age), MIN(age), MAX(age), "
@@ -57,7 +57,7 @@ def test_counts_and_sums_are_zero_and_all_else_is_null_at_no_cost(people: prdp.T
     assert "nothing was read or charged" in str(answers)
 
 
-@pytest.mark.parametrize("excludes", POSSIBLE)
+@pytest.mark.parametrize("condition", POSSIBLE)
 def test_a_filter_that_a_record_may_satisfy_is_read(people: prdp.Table, condition: str) -> None:
     with pytest.raises(prdp.PrdpError):
         people.sql(f"SELECT COUNT(*) FROM people WHERE {condition}", share="1/4")

@@ -69,7 +69,7 @@ def explained(
     >>> plan = accounts.plan(prdp.count(), share="1/4")
     >>> text = explained(plan, accounts._engine, Whose("a row"), remaining=Fraction(1, 8), answered=False)
     >>> text.splitlines()[0]
-    'charges  nothing: it would be refused, since 1/4 is more than the 1/8 that is left'
+    'charges  nothing: it would be refused: 1/4 is more than the 1/8 that is left'
     >>> [line.split()[0] for line in text.splitlines()]
     ['charges', 'record', 'answers', 'reads', 'draws', 'ledger']
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.columns import (
@@ -21,7 +22,7 @@ from prdp.declare.units import MAX_ROWS, PrivacyUnit, read_max_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import engine_for
-from prdp.engines.sources.categories import categories_of
+from prdp.engines.sources.categories import categories_of, reference
 from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
@@ -173,7 +174,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         snapshot=read_snapshot(snapshot),
         _immutable=(constant or ()) if synthetic else account.immutable,
         _traced=traced,
-        _frame=None if isinstance(source, str) else source,  # an address may hold a password
+        _frame=reference(source),
     )
 
 
@@ -231,7 +232,7 @@ class Table(Queried):
     snapshot: str = ""
     _immutable: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
-    _frame: object = None
+    _frame: Callable[[], object] = NoneType
 
     @property
     def levels(self) -> Levels:
@@ -275,7 +276,7 @@ class Table(Queried):
         return self.filtered(read_condition(condition, self._engine.schema))
 
     def _categories(self, column: str) -> list[object]:
-        return categories_of(self._frame, known_column(column, self._engine.schema, "group_by"))
+        return categories_of(self._frame(), known_column(column, self._engine.schema, "group_by"))
 
     def plot_policy(
         self, column: str | None = None, *, release: Release | None = None, ax: Any = None

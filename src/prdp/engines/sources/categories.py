@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 from prdp.errors import InvalidRequest
 
@@ -28,6 +30,12 @@ def categories_of(source: object, column: str) -> list[object]:
             f"Enum of Polars, and {column!r} is none. List the keys: keys=['clerk', 'chef']."
         )
     return list(listed.to_list() if hasattr(listed, "to_list") else listed)
+
+
+def reference(source: object) -> Callable[[], object]:
+    """Return a weak reference to a frame, so that a table holds no records; of anything else, to nothing."""
+    packages = {one.__module__.partition(".")[0] for one in type(source).mro()}
+    return ref(source) if packages & {"pandas", "polars"} else lambda: None
 
 
 def _type_of(source: Any, column: str) -> object:
