@@ -19,7 +19,15 @@ from prdp.mechanisms.keys import KeyFinder
 from prdp.testing.exact_loss import largest_log_ratio, losses
 from prdp.testing.local_contract import LocalContract
 from prdp.testing.mechanism_contract import FACTOR, MechanismContract, less_noise, lower_edge
-from tests.exact import graphs, test_following, test_joined_units, test_keys, test_smooth, test_truncate
+from tests.exact import (
+    graphs,
+    test_following,
+    test_joined_units,
+    test_kept_results,
+    test_keys,
+    test_smooth,
+    test_truncate,
+)
 from tests.exact.test_clip import TOTAL_PART
 from tests.exact.test_joined_units import Person
 from tests.exact.universe import LEVELS
@@ -110,6 +118,25 @@ def truncate(form: str) -> Row:
     return Row(f"truncate, {form}", worst(lambda law: law), worst(less_noise))
 
 
+def kept_results() -> Row:
+    """Measure the search for the domain; what the kept results add up to is `truncate`'s."""
+
+    def worst(change: Callable[[Any], Any]) -> float:
+        kept = test_kept_results
+        laws = {
+            edges: change(kept.MECHANISM.law(kept.used(kept.FORMS["paths"], graphs.graph(edges)), ONE).first)
+            for edges in range(1 << 10)
+            if not edges & ~kept.FOUR_NODES
+        }
+        return max(
+            largest_log_ratio(laws[edges], laws[more])
+            / float(kept.SPLIT * graphs.LEVELS.quantum * graphs.quanta(place))
+            for edges, more, place in graphs.neighbours(kept.FOUR_NODES)
+        )
+
+    return Row("kept_results, domain", worst(lambda law: law), worst(less_noise))
+
+
 class QuieterKeys(KeyFinder):
     """Adds noise 2 % too small."""
 
@@ -160,6 +187,7 @@ OTHERS: Mapping[str, Callable[[], Row]] = {
     "following, squares": lambda: following(test_following.squares),
     "truncate, paths": lambda: truncate("paths"),
     "truncate, stars": lambda: truncate("stars"),
+    "kept_results, domain": kept_results,
     "keys": keys,
     "smooth": smooth,
     "joined units, sum": lambda: joined(prdp.sum("price")),

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, Literal, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
@@ -20,11 +17,17 @@ from prdp.local.client.values import Category, bin_of, category_of
 from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
 from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Law, Symbol
 
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
 
 
 def support(outcomes: Sequence[int], buckets: int, categories: int) -> tuple[int, ...]:
     """Return, for each category, how many reports name the bucket that their own function puts it in."""
+    import numpy as np  # noqa: PLC0415  (a client needs no NumPy)
+
     functions = [divmod(outcome, buckets) for outcome in outcomes]
     multipliers = np.array([function // PRIME + 1 for function, _ in functions], np.int64)
     offsets = np.array([function % PRIME for function, _ in functions], np.int64)
@@ -36,6 +39,8 @@ def supported(
     multipliers: Integers, offsets: Integers, reported: Integers, buckets: int, categories: int
 ) -> tuple[int, ...]:
     """Do the same with the reports' parts; a category is below 2^31, so a product fits in 63 bits."""
+    import numpy as np  # noqa: PLC0415  (a client needs no NumPy)
+
     return tuple(
         int(np.count_nonzero((multipliers * category + offsets) % PRIME % buckets == reported))
         for category in range(categories)
