@@ -24,7 +24,7 @@ class Counting:
         self.reads: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"summarise", "key_totals", "top_levels", "fold_owners", "scale_owners", "rows"}:
+        if name in {"summarise", "key_totals", "top_levels", "fold_units", "scale_units", "rows"}:
             self.reads.append(name)
         return getattr(self.engine, name)
 

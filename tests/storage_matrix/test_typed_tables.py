@@ -90,7 +90,7 @@ _WRONG: dict[str, Wrong] = {
     "fails with an error of its own": _failing("summarise", _LOWEST, OverflowError),
     "fails in the search for keys": _failing("key_masses", _HIGHEST),
     "fails in the count of keys": _failing("key_totals", None),
-    "fails where units are distinguished": _failing("fold_owners", _LOWEST),
+    "fails where units are distinguished": _failing("fold_units", _LOWEST),
     "fails where rows are given": _failing("rows", 0),
     "fails unless a higher value is there": _fails_unless_a_higher_value_is_there,
     "loses another record": _loses_another_record,
