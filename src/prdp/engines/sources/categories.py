@@ -34,13 +34,17 @@ def categories_of(source: object, column: str) -> list[object]:
 
 def reference(source: object) -> Callable[[], object]:
     """Return a weak reference to a frame, so that a table holds no records; of anything else, to nothing."""
-    packages = {one.__module__.partition(".")[0] for one in type(source).mro()}
-    return ref(source) if packages & {"pandas", "polars"} else lambda: None
+    return ref(source) if _packages(source) & {"pandas", "polars"} else lambda: None
 
 
 def _type_of(source: Any, column: str) -> object:
     """Return the type of a column of a frame of pandas or Polars; None for anything else."""
-    packages = {one.__module__.partition(".")[0] for one in type(source).mro()}
+    packages = _packages(source)
     if "pandas" in packages:
         return source.dtypes[column]
     return source.collect_schema()[column] if "polars" in packages else None
+
+
+def _packages(source: object) -> set[str]:
+    """Return the packages that a source's type and its bases come from."""
+    return {one.__module__.partition(".")[0] for one in type(source).mro()}
