@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
+
 import prdp
 
 SOURCE = Path(__file__).parents[2] / "src" / "prdp"
@@ -30,3 +32,28 @@ def test_the_top_level_has_few_names() -> None:
     assert len(prdp.__all__) <= 40
     assert dir(prdp) == sorted(prdp.__all__)
     assert all(getattr(prdp, name) is not None for name in prdp.__all__)
+
+
+RELEASE = {
+    *("caveat", "choices", "clip_threshold", "clipped_from", "cv", "exact", "excludes", "flag", "high"),
+    *("interval", "kind", "left_out", "low", "method", "noise_scales", "parts", "question", "recorded_at"),
+    *("share", "short", "simulated", "std_error", "to_dict", "to_json", "value"),
+}
+
+
+def public(names: list[str]) -> set[str]:
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_completion_of_a_release_lists_what_a_reader_uses() -> None:
+    table = prdp.open({"age": np.array([31, 58])}, policy=1, synthetic=True)
+    release = table.count(share="1/2")
+    assert public(dir(prdp.Release)) == public(dir(release)) == RELEASE
+    assert release.steps == release.exact / release.step, "internals are hidden, not gone"
+
+
+def test_completion_of_a_table_lists_queries_and_declarations() -> None:
+    table = prdp.open({"age": np.array([31, 58])}, policy=1, synthetic=True)
+    for names in (public(dir(prdp.Table)), public(dir(table)), public(dir(prdp.Join))):
+        assert {"count", "filter", "group_by", "remaining", "schema", "sql"} <= names
+        assert not names & {"planner", "unit", "condition", "filtered", "answer_plan", "internals"}

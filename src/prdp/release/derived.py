@@ -12,6 +12,7 @@ from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.interval import Ends
+from prdp.release.public_names import Completed
 
 if TYPE_CHECKING:
     from prdp.release.release import MovedRelease
@@ -104,7 +105,7 @@ _ONE_SIGMA = Fraction(6827, 10_000)
 """Probability that a normal error is smaller than its standard deviation."""
 
 
-class NumberLike:
+class NumberLike(Completed):
     """The ways in which an answer is used as a number; its interval goes with it."""
 
     __slots__ = ()

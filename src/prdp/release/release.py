@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
@@ -67,6 +68,16 @@ class Release(NumberLike):
         recorded_at: When it was charged (ISO 8601, UTC), for an answer that was recorded before and cost
             nothing now; empty for a new one.
     """
+
+    internals: ClassVar = frozenset(
+        {
+            *("among", "around", "between", "bias", "center", "chosen", "clipped", "clipping", "decisions"),
+            *("ends", "even", "excluded_clause", "excluded_records", "excluded_text", "exclusion_of_part"),
+            *("general_caveat", "horizon", "insufficient_budget", "left_away", "moved", "noise"),
+            *("perhaps_of_nothing", "rule", "selected", "shape", "shown_between", "stated_exclusion"),
+            *("step", "steps", "whole"),
+        }
+    )
 
     question: str
     steps: int
@@ -250,7 +261,7 @@ class Release(NumberLike):
 
     @property
     def even(self) -> bool:
-        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+        """True if the answer is the middle of its interval, because nothing can be clipped or dropped."""
         if self.ends is not None or self.parts or self.chosen is not None:
             return False
         return self.clipping.nothing if self.clipping is not None else not self.bias
@@ -293,7 +304,7 @@ class Release(NumberLike):
 
     @property
     def perhaps_of_nothing(self) -> bool:
-        """Whether a mean, a variance or a chosen value may be of no values at all: noise does not tell."""
+        """True if a mean, a variance or a chosen value may be of no values at all: noise does not tell."""
         failure = (1 - formatting.LEVEL) / self.among
         if self.chosen is not None:
             return self.chosen.between(failure) == (None, None)
@@ -304,7 +315,7 @@ class Release(NumberLike):
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether the clipped amount is unknown, of the answer or of a part of it."""
+        """True if the clipped amount is unknown, of the answer or of a part of it."""
         return any(pull.insufficient_budget for pull in self._pulls)
 
     @property
@@ -393,7 +404,7 @@ class MovedRelease(NumberLike):
 
     @property
     def whole(self) -> bool:
-        """Whether the truth is a whole number."""
+        """True if the truth is a whole number."""
         return self.release.whole and self.times.denominator == 1 == self.plus.denominator
 
     def interval(
@@ -451,12 +462,12 @@ class MovedRelease(NumberLike):
 
     @property
     def simulated(self) -> bool:
-        """Whether it is not private."""
+        """True for a simulation without privacy."""
         return self.release.simulated
 
     @property
     def even(self) -> bool:
-        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+        """True if the answer is the middle of its interval, because nothing can be clipped or dropped."""
         return self.release.even
 
     @property

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, short_repr
@@ -29,18 +29,26 @@ from prdp.plan.queries import (
     listed_quantiles,
 )
 from prdp.plan.shares import Shares, gathered
+from prdp.release.public_names import Completed
 from prdp.release.table import Released, ReleaseTable
 
 Answered = TypeVar("Answered")
 
 
-class Questions(ABC, Generic[Answered]):
+class Questions(Completed, Generic[Answered]):
     """The questions of tables and groups.
 
     Every question takes ``share``, the part of every record's budget to use, such as 0.1, and ``redraw``, to
     pay for a new answer although the same question has been answered before. ``method`` names the mechanism,
     or brings its options with it: ``prdp.methods.Framework(split=0.5)``.
     """
+
+    internals: ClassVar = frozenset(
+        {
+            *("answer_plan", "condition", "explain_plan", "filtered", "grouping", "has_answer", "levels"),
+            *("plan", "plan_keys", "planner", "unit"),
+        }
+    )
 
     @abstractmethod
     def plan(
