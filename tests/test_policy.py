@@ -288,7 +288,16 @@ def test_nothing_is_proposed_where_no_record_has_a_budget(policy: Policy) -> Non
     assert "A policy that works" not in str(refused.value)
 
 
-@pytest.mark.parametrize("balance", [150, 40_000, 10**9])
+def test_a_policy_that_would_give_nearly_all_records_one_budget_is_not_proposed() -> None:
+    schema, ends = {"age": ColumnType(Kind.NUMBER)}, {"age": (Fraction(0), Fraction(120))}
+    with pytest.raises(PolicyError) as flat:  # up to 120, 10000 / age is above any cap
+        Policy("10000 / age").within(schema, ends)
+    assert "A policy that works" not in str(flat.value)
+    with pytest.raises(PolicyError, match=r"A policy that works: 'greatest\(100 - age, 0\.000001\)'"):
+        Policy("100 - age").within(schema, ends)
+
+
+@pytest.mark.parametrize("balance", [1_500, 40_000, 10**9])
 def test_the_proposal_gives_the_budgets_of_the_policy_where_it_has_them(balance: int) -> None:
-    proposed = Policy("least(10000 / greatest(abs(balance), 100), 100)")
+    proposed = Policy("least(10000 / greatest(abs(balance), 1000), 10)")
     assert proposed.budget({"balance": balance}) == Policy("10000 / balance").budget({"balance": balance})

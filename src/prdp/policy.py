@@ -25,8 +25,8 @@ from prdp.schema import Kind, Schema
 _FLOOR = "0.000001"
 """Small enough to hide almost any record, and large enough that levels down to it cost no time."""
 
-_CAP = 100.0
-"""The largest budget that is proposed where the caller names none: it hides nothing, and is finite."""
+_CAP = 10.0
+"""The largest budget that is proposed where the caller names none: larger ones protect little."""
 
 
 def bounded_texts(expression: Node, at_most: float | None = None) -> Iterator[str]:
@@ -34,9 +34,9 @@ def bounded_texts(expression: Node, at_most: float | None = None) -> Iterator[st
 
     >>> from prdp.expressions.parse import parse
     >>> next(bounded_texts(parse("10000 / balance")))
-    'least(10000 / greatest(abs(balance), 100), 100)'
+    'least(10000 / greatest(abs(balance), 1000), 10)'
     >>> list(bounded_texts(parse("100 - age")))
-    ['least(greatest(100 - age, 0.000001), 100)']
+    ['greatest(100 - age, 0.000001)', 'least(greatest(100 - age, 0.000001), 10)']
 
     Args:
         expression: The policy's expression.
@@ -51,7 +51,9 @@ def bounded_texts(expression: Node, at_most: float | None = None) -> Iterator[st
             yield inverse
             yield f"greatest({inverse}, {_FLOOR})"
         case _:
-            yield f"least(greatest({canonical(expression)}, {_FLOOR}), {most})"
+            positive = f"greatest({canonical(expression)}, {_FLOOR})"
+            yield positive
+            yield f"least({positive}, {most})"
 
 
 def _number(value: float) -> str:
@@ -239,10 +241,11 @@ class Policy:
         cap = None if self.at_most is None else float(self.at_most)
         for text in bounded_texts(self.expression, cap):
             try:
-                Policy(text)._fitted(schema, bounds)  # noqa: SLF001  (its own class)
+                levels = Policy(text)._fitted(schema, bounds).levels  # noqa: SLF001  (its own class)
             except PrdpError:
                 continue
-            return f" A policy that works: {text!r}."
+            if 2 * levels.at_least < levels.at_most:  # else the cap gives nearly all records one budget
+                return f" A policy that works: {text!r}."
         return ""
 
     def left_out(self, bounds: Bounds, whole: Collection[str] = ()) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -115,6 +118,24 @@ def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_repo
     assert "taken for text" not in guessed.stdout
     declared = (folder / "prdp.toml").read_text(encoding="utf-8")
     assert 'types = { branch = "VARCHAR", days = "BIGINT", fine = "DOUBLE" }' in declared
+
+
+def test_the_words_for_types_are_the_same_in_options_and_questions_and_advice_is_quoted(folder: Path) -> None:
+    (folder / "taxes.csv").write_text("Steuer ID,paid on,income\n7,2026-01-02,12.50\n")
+    plain = quickly("init", "taxes.csv", "--force")
+    advised = re.search(r"write --type ('[^']*')", " ".join(plain.stdout.split()))
+    assert advised is not None
+    assert shlex.split(advised[1]) == ["Steuer ID=integer"]
+    kinds = ("Steuer ID=integer", "paid on=DATE", "income=money")
+    ran = quickly("init", "taxes.csv", "--force", *chain(*(("--type", kind) for kind in kinds)))
+    assert ran.exit_code == 0
+    declared = (folder / "prdp.toml").read_text(encoding="utf-8")
+    assert 'types = { "Steuer ID" = "BIGINT", "paid on" = "DATE", income = "DECIMAL(18,2)" }' in declared
+
+
+def test_a_public_table_that_is_too_long_is_advised_as_toml() -> None:
+    public = Argument("public", ["codes"], of="prdp.open_join")
+    assert in_toml(public) == in_options(public) == 'public = ["codes"] in [joins.NAME] of prdp.toml'
 
 
 def test_init_takes_no_file_whose_fields_are_parted_by_semicolons(folder: Path) -> None:

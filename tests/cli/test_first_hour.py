@@ -77,7 +77,7 @@ def terminal(
 
 def test_init_asks_and_the_file_that_it_writes_is_asked_in_under_ten_steps(folder: Path) -> None:
     child = terminal(folder, "init", "loans.csv")
-    answers = ["text", "whole", "number", LOANS_POLICY, "0:1000", "0:500:0.01", "north,south", "none"]
+    answers = ["text", "integer", "number", LOANS_POLICY, "0:1000", "0:500:0.01", "north,south", "none"]
     shown = ""
     for answer in answers:
         child.expect(r"\]: ")
@@ -169,7 +169,7 @@ def test_a_wrong_answer_to_init_is_asked_for_again(folder: Path) -> None:
     child = terminal(folder, "init")
     answers = [
         ("table: ", "loan.csv"), ("table: ", "loans.csv"),
-        (r"\]: ", "text"), (r"\]: ", "whole"), (r"\]: ", "money"),
+        (r"\]: ", "text"), (r"\]: ", "integer"), (r"\]: ", "money"),
         (r"Policy\? \[1\]: ", "20 / greatest(day, 2)"), (r"Policy\? \[1\]: ", LOANS_POLICY),
         ("of days.*: ", "zero"), ("of days.*: ", "9:1"), ("of days.*: ", "0:1000"), ("of fine.*: ", "0:500"),
         ("of branch.*: ", "branches.csv"), ("of branch.*: ", "north,south"),

@@ -75,6 +75,8 @@ def in_options(argument: Argument) -> str:
 def _elsewhere(argument: Argument) -> str:
     """Spell an argument that has neither an option nor a key of a table; empty for any other."""
     value = argument.value
+    if argument.name == "public":
+        return f"public = {_toml(value)} in [joins.NAME] of prdp.toml"
     if argument.name == "between":
         return f"such as x = {{ between = {_toml(value)} }} in [tables.NAME.keys] of prdp.toml"
     if argument.name == "tables" and isinstance(value, Mapping):

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -28,14 +29,6 @@ from prdp.schema import Kind
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _SHOWN = 10  # files
 _TEXT = "VARCHAR"
-_KINDS = {
-    "text": _TEXT,
-    "number": "DOUBLE",
-    "whole": "BIGINT",
-    "money": "DECIMAL(18,2)",
-    "date": "DATE",
-    "time": "TIMESTAMP",
-}
 _TYPES_LIKE = typer.Option(
     "--types-like",
     help="Records to guess the types of a CSV file's columns from: public or made-up ones, or the file "
@@ -146,9 +139,10 @@ def _add_types(
         if name in types:
             continue
         if asks and name.lower() not in bounded:
-            near = next((word for word, kind in _KINDS.items() if kind == guessed.get(name)), "text")
-            kind = _asked(f"What does {name} hold ({', '.join(_KINDS)})?", near, choices=_KINDS)
-            types[name] = _KINDS[kind]
+            words = given.TYPE_WORDS
+            near = next((word for word, kind in words.items() if kind == guessed.get(name)), "text")
+            kind = _asked(f"What does {name} hold ({', '.join(words)})?", near, choices=words)
+            types[name] = words[kind]
         elif name in guessed:
             types[name] = guessed[name]
         elif name.lower() in bounded:
@@ -164,8 +158,8 @@ def _taken_for_text(names: list[str]) -> str:
     """Report which columns are read as text, and how to change that."""
     which = f"{listed(names)} are" if len(names) > 1 else f"{names[0]} is"
     return plain(
-        f"{which} taken for text: a CSV file says no types, and no record was read. If that is wrong, "
-        f"say it, --type {names[0]}=BIGINT, or have it guessed: --types-like sample.csv"
+        f"{which} taken for text: a CSV file has no types, and no record was read. If that is wrong, "
+        f"write --type {quote(f'{names[0]}=integer')}, or have it guessed: --types-like sample.csv"
     )
 
 

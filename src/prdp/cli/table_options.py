@@ -82,6 +82,17 @@ def _option(name: str, explained: str, metavar: str, complete: Any = None) -> An
     return typer.Option(name, help=explained, metavar=metavar, autocompletion=complete, show_default=False)
 
 
+TYPE_WORDS = {
+    "text": "VARCHAR",
+    "number": "DOUBLE",
+    "integer": "BIGINT",
+    "money": "DECIMAL(18,2)",
+    "date": "DATE",
+    "datetime": "TIMESTAMP",
+    "boolean": "BOOLEAN",
+}
+"""Words for SQL types, in questions of ``prdp init`` and in ``--type``."""
+
 TABLE = typer.Option(
     "--table",
     help="A file, a Delta or Iceberg folder, or a table of --database, in place of the project's tables.",
@@ -111,7 +122,7 @@ ROUND_TO = _option(
 )
 TYPES = _option(
     "--type",
-    "The SQL type of a column of CSV or JSON lines, such as opened=DATE.",
+    f"The type of a column of CSV or JSON lines: {', '.join(TYPE_WORDS)}, or a SQL type: opened=date.",
     "COLUMN=TYPE",
     column_values,
 )
@@ -152,7 +163,9 @@ def entry(
         "at_least": at_least,
         "bounds": ends,
         "round_to": dict(_named(round_to, "--round-to", "balance=0.01")),
-        "types": dict(_named(types, "--type", "opened=DATE")),
+        "types": {
+            name: TYPE_WORDS.get(kind.lower(), kind) for name, kind in _named(types, "--type", "opened=date")
+        },
         "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
         "privacy_unit": privacy_unit,
         "ledger": ledger,

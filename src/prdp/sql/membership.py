@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from prdp.errors import InvalidRequest
+from prdp.errors import Argument, InvalidRequest
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import (
     MAX_CONSTANTS,
@@ -87,8 +87,9 @@ def looked_up(
     condition = among(operand, keys)
     if len(keys) > MAX_CONSTANTS:
         raise InvalidRequest(
-            f"the public table {table.name!r} has too many rows to be looked up in a statement. Name it in "
-            "prdp.open_join(..., public=[...])."
+            f"the public table {table.name!r} has too many rows to be looked up in a statement. Join it: ",
+            Argument("public", [table.name], of="prdp.open_join"),
+            ".",
         )
     columns = {
         name: partial(_column, operand, tuple(table.columns[key]), values)

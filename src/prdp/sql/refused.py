@@ -273,7 +273,23 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     known = _REFUSED.get(_LIKE_OTHERS.get(name, name))
     if known is not None:
         statement.refuse(node, known.note, known.instead)
+    if _is_aggregate_in_where(node):
+        statement.refuse(
+            node,
+            "aggregates are not allowed in WHERE, which filters rows",
+            f"Filter groups with HAVING, such as GROUP BY job HAVING {sql_of(node)} > 5.",
+        )
     shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
     near = get_close_matches(shown.upper(), _NAMES, n=1, cutoff=0.6) if kind == "Anonymous" else []
     meant = f"Did you mean {near[0]}? " if near else ""
     statement.refuse(node, f"{shown} is not read here", f"{meant}{LISTED}")
+
+
+def _is_aggregate_in_where(node: Any) -> bool:
+    """Return whether a part of a statement is an aggregate inside a WHERE clause."""
+    if not any(kind.__name__ == "AggFunc" for kind in type(node).__mro__):
+        return False
+    above = node.parent
+    while above is not None and type(above).__name__ not in ("Where", "Select"):
+        above = above.parent
+    return type(above).__name__ == "Where"

@@ -47,7 +47,7 @@ def read_policy(policy: Policy | Exact) -> Policy:
         raise InvalidRequest(
             f"policy={short_repr(policy)} is not a policy. Write a record's budget as SQL over its columns, "
             "such "
-            "as policy='least(10000 / greatest(abs(balance), 100), 100)', or policy=1 for the same for all."
+            "as policy='least(10000 / greatest(abs(balance), 1000), 10)', or policy=1 for the same for all."
         )
     return policy
 
