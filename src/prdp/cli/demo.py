@@ -47,7 +47,7 @@ class DrawnDomain:
 
     @property
     def trivial(self) -> bool:
-        """Whether nothing happens here: no record, and nothing kept."""
+        """True if nothing happens here: no record, and nothing kept."""
         return not self.records and not self.kept
 
 

@@ -218,7 +218,7 @@ class Grouping:
 
     @property
     def other(self) -> bool:
-        """Whether records of no listed key are a group."""
+        """True if records of no listed key are a group."""
         return bool(self.keys) and OTHER in self.keys[-1]
 
     @property

@@ -91,7 +91,7 @@ class PrivacyUnit:
 
     @property
     def one_row_is_all(self) -> bool:
-        """Whether a unit that takes part has one row, and so is in one group at most."""
+        """True if a unit that takes part has one row, and so is in one group at most."""
         return self.one_row and self.join is None
 
     @property

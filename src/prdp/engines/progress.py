@@ -75,7 +75,7 @@ def progress(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def untold() -> Iterator[None]:
+def unreported() -> Iterator[None]:
     """Report nothing for statements that are no pass over the records."""
     token = _LISTENER.set(None)
     try:

@@ -23,7 +23,7 @@ from prdp.cells.units import Caps, Look
 from prdp.declare.keys import MAX_KEYS
 from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.origins import Origins
-from prdp.engines.progress import read_or_fail, stoppable, untold, watched
+from prdp.engines.progress import read_or_fail, stoppable, unreported, watched
 from prdp.engines.statements.cells import Arrays, plan_statement, rows_statement, statement
 from prdp.engines.statements.keys import (
     MassStatement,
@@ -151,7 +151,7 @@ class UnitCache:
 
     def let_go(self, engine: StatementRunner) -> None:
         """Drop what this thread's question holds, and what nobody could drop before."""
-        with untold(), self.lock:
+        with unreported(), self.lock:
             mine = [name for name, who in self.held.items() if who in (threading.get_ident(), None)]
             self.held.update(dict.fromkeys(mine))
             for name in mine:

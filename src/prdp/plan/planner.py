@@ -245,7 +245,7 @@ class Planner:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no record within the public bounds can satisfy the filter, whatever the records are."""
+        """True if no record within the public bounds can satisfy the filter, whatever the records are."""
         if self.where is None:
             return False
         possible = can_be_true(self.where, ranges_of(self.bounds))

@@ -30,7 +30,7 @@ class PlanReader(Protocol):
 
     @property
     def synthetic(self) -> bool:
-        """Whether the records are public or made up."""
+        """True if the records are public or made up."""
 
     def read(self, read: Read) -> Any:
         """Return what a read finds; nothing is read twice."""
@@ -277,13 +277,13 @@ class UnitRead(Whole):
 
     @property
     def adds_only(self) -> bool:
-        """Whether units may be in several groups, and no row can take away from what others add."""
+        """True if units may be in several groups, and no row can take away from what others add."""
         several = self.groups is not None and not self.apart
         return several and (self.measure is None or self.measure.low >= 0)
 
     @property
     def can_be_beside(self) -> bool:
-        """Whether one statement can fold for this read and for others that are alike."""
+        """True if one statement can fold for this read and for others that are alike."""
         return self.groups is None or self.adds_only
 
     @property

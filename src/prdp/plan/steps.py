@@ -261,7 +261,7 @@ class QueryPlan:
 
     @property
     def groups_are_apart(self) -> bool:
-        """Whether units are in one group at most."""
+        """True if units are in one group at most."""
         return isinstance(self.read, UnitRead) and self.read.apart
 
     @property

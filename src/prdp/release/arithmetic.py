@@ -51,7 +51,7 @@ class ComputedRelease(NumberLike):
 
     @property
     def whole(self) -> bool:
-        """Whether the truth is a whole number."""
+        """True if the truth is a whole number."""
         whole = all(getattr(term, "whole", False) and times.denominator == 1 for term, times in self.terms)
         return whole and self.plus.denominator == 1
 
@@ -118,7 +118,7 @@ class ComputedRelease(NumberLike):
 
     @property
     def simulated(self) -> bool:
-        """Whether it is not private."""
+        """True for a simulation without privacy."""
         return any(part.simulated for part in self.parts)
 
     @property
@@ -153,9 +153,9 @@ class ComputedRelease(NumberLike):
     @property
     def excluded_clause(self) -> str:
         """Exclusions of the parts' intervals, as a clause."""
-        told = (part for part in self.parts if getattr(part, "chosen", None) is None)
+        noisy = (part for part in self.parts if getattr(part, "chosen", None) is None)
         return " and ".join(
-            dict.fromkeys(part.excluded_clause for part in told if part.excludes and part.excluded_clause)
+            dict.fromkeys(part.excluded_clause for part in noisy if part.excludes and part.excluded_clause)
         )
 
     @property

@@ -72,7 +72,7 @@ class ExcludedTail:
 
     @property
     def many(self) -> bool:
-        """Whether so many records lie beyond all octaves that the point says little of them."""
+        """True if so many records lie beyond all octaves that the point says little of them."""
         return max(self.further) * self.worth > _MANY * self.scale
 
     def pulls(self, side: int, tail_factor: Fraction) -> list[Measured]:
@@ -118,7 +118,7 @@ _QUARTERS = 4
 _USUAL = Fraction(3, 4)  # of the failure rate, for the usual case in which all tiers are kept
 
 Seen = Literal["last", "all", "never"]
-"""Whether what was kept was chosen by the very noise in it: mostly all of it, anything, or not at all."""
+"""Way in which the noise chose what was kept: mostly all of it, anything, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Clipping:
 
     @property
     def one_sided(self) -> bool:
-        """Whether there may be values of both signs, and those of one alone were clipped."""
+        """True if there may be values of both signs, and those of one alone were clipped."""
         return self.mixed and self.below != self.above
 
     @property
@@ -208,12 +208,12 @@ class Clipping:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing can have been clipped: the point is the highest that the bounds allow."""
+        """True if nothing can have been clipped: the point is the highest that the bounds allow."""
         return self.at >= self.most
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether the clipped amount is unknown."""
+        """True if the clipped amount is unknown."""
         return self.blind and not self.nothing
 
     def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
@@ -399,7 +399,7 @@ class Dropped:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing was dropped."""
+        """True if nothing was dropped."""
         return self.scales == 0 and not self.unknown
 
     @property
@@ -504,12 +504,12 @@ class TierClipping:
 
     @property
     def below(self) -> bool:
-        """Whether values are below zero, so that clipping raises the answer."""
+        """True if values are below zero, so that clipping raises the answer."""
         return self.last.below
 
     @property
     def above(self) -> bool:
-        """Whether values are above zero, so that clipping lowers the answer."""
+        """True if values are above zero, so that clipping lowers the answer."""
         return self.last.above
 
     @property
@@ -539,7 +539,7 @@ class TierClipping:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing can have been clipped or dropped."""
+        """True if nothing can have been clipped or dropped."""
         return self.kept == len(self.tiers) and all(tier.nothing for tier in self.tiers)
 
     @property

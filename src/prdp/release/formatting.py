@@ -110,7 +110,7 @@ class Published(Protocol):
 
     @property
     def whole(self) -> bool:
-        """Whether the truth is a whole number."""
+        """True if the truth is a whole number."""
 
     @property
     def share(self) -> Fraction:
@@ -134,11 +134,11 @@ class Published(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """Whether it is not private."""
+        """True for a simulation without privacy."""
 
     @property
     def even(self) -> bool:
-        """Whether the answer is the middle of its interval, because nothing can be clipped or dropped."""
+        """True if the answer is the middle of its interval, because nothing can be clipped or dropped."""
 
     @property
     def kind(self) -> str:

@@ -103,11 +103,11 @@ class Pull(Protocol):
 
     @property
     def below(self) -> bool:
-        """Whether values below zero may have been clipped or dropped, which raises an answer."""
+        """True if values below zero may have been clipped or dropped, which raises an answer."""
 
     @property
     def above(self) -> bool:
-        """Whether values above zero may have been clipped or dropped, which lowers one."""
+        """True if values above zero may have been clipped or dropped, which lowers one."""
 
     @property
     def sign(self) -> int:
@@ -119,19 +119,19 @@ class Pull(Protocol):
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing can have been clipped or dropped."""
+        """True if nothing can have been clipped or dropped."""
 
     @property
     def one_sided(self) -> bool:
-        """Whether there may be values of both signs, and those of one alone were clipped."""
+        """True if there may be values of both signs, and those of one alone were clipped."""
 
     @property
     def drops(self) -> bool:
-        """Whether records were left out altogether instead of clipped."""
+        """True if records were left out altogether instead of clipped."""
 
     @property
     def insufficient_budget(self) -> bool:
-        """Whether the clipped amount is unknown."""
+        """True if the clipped amount is unknown."""
 
     def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records; None for nowhere.

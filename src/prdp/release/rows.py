@@ -201,7 +201,7 @@ class ReleaseColumn(LazySequence[Release]):
 
     @property
     def is_columnar(self) -> bool:
-        """Whether intervals follow from the numbers and from shared facts."""
+        """True if intervals follow from the numbers and from shared facts."""
         drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.templates)
         return drawn or (bool(self.parts) and all(part.is_columnar for part in self.parts))
 

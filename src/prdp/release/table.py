@@ -128,7 +128,7 @@ class ReleaseTable:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a synthetic table's: such answers are not private."""
+        """True if the records were a synthetic table's: such answers are not private."""
         return any(release.simulated for column in self._examples for release in column)
 
     @cached_property

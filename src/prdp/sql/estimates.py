@@ -126,7 +126,7 @@ class ComputedAnswer(NumberLike):
 
     @property
     def simulated(self) -> bool:
-        """Whether it is not private."""
+        """True for a simulation without privacy."""
         return any(part.simulated for part in self.parts.values())
 
     @property
@@ -162,12 +162,12 @@ class ComputedAnswer(NumberLike):
 
     @property
     def perhaps_of_nothing(self) -> bool:
-        """Whether a part may be of no values at all, or the truth where the expression has no value."""
+        """True if a part may be of no values at all, or the truth where the expression has no value."""
         return any(part.perhaps_of_nothing for part in self.parts.values()) or self._perhaps_unknown
 
     @property
     def _perhaps_unknown(self) -> bool:
-        """Whether the expression is unknown where some parts are at an end of their intervals.
+        """True if the expression is unknown where some parts are at an end of their intervals.
 
         A root of what may be below zero is 0 or more by interval arithmetic, and may not be there at all.
         """

@@ -93,7 +93,7 @@ class SqlAnswers:
 
     @property
     def simulated(self) -> bool:
-        """Whether the records were a synthetic table's: such answers are not private."""
+        """True if the records were a synthetic table's: such answers are not private."""
         return self.released is not None and self.released.simulated
 
     @property

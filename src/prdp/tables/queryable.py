@@ -57,7 +57,7 @@ class Opened:
 
     @property
     def synthetic(self) -> bool:
-        """Whether the records are public or made up: nothing is charged, and all releases are marked."""
+        """True if the records are public or made up: nothing is charged, and all releases are marked."""
         return self._reader.synthetic
 
     @property

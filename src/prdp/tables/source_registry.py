@@ -55,7 +55,7 @@ class _Known:
 
     @property
     def is_void(self) -> bool:
-        """Whether its ledger was removed before anything was charged: it may be begun anew."""
+        """True if its ledger was removed before anything was charged: it may be begun anew."""
         if self.unused is None or self.ledger is None:
             return False
         file, head = self.unused

@@ -163,7 +163,7 @@ def sample_counts(project: Project, name: str, like: Any) -> list[tuple[str, int
 
 
 def left_out_of(project: Project, name: str, like: Any) -> str:
-    """Say how many of the synthetic records have no budget; empty where all have one, and for joins."""
+    """Count the synthetic records without a budget; empty where all have one, and for joins."""
     declared, everybody = _opened(project, name, like)
     if not isinstance(declared, Table) or not isinstance(everybody, Table):
         return ""
