@@ -1,25 +1,27 @@
-"""Coverage and width of the interval that is printed beside an answer, before and after it was one.
+"""Width and coverage of the 95 % interval beside an answer, by draws through the library's own mechanisms.
 
-    python -m experiments.intervals --data FOLDER              # a few minutes; without a folder, no real sets
-    python -m experiments.intervals --tail-factor                    # the same for reach 2, 4 and 8
-    python -m experiments.intervals --demo 1000                # each row of the demo's table
+    python -m experiments.intervals --data FOLDER --csv before.csv    # without a folder, no real sets
+    python -m experiments.intervals --quick --only Bank,normal --kinds sum,mean
+    python -m experiments.intervals --before before.csv --after after.csv    # compare two runs
+    python -m experiments.intervals --demo 1000                        # each row of the demo's table
 
-*Before*: what was printed was the noise alone. *After*: the interval of `Release.interval`, as it is now.
-*Width* is the median of (high - low) over (the noise's own 95 % width + what was truly clipped in that
-run), of intervals with two ends. *Open* is the part of the intervals that lack an end. *Said* is the coverage
-of what the words beside an interval say: the total without what records beyond 8 times their cap would add,
-by the ends at reach 8, those that are not shown included. *Printed* is that of the truth by what is shown.
-Coverage is over all groups and runs; its standard error is taken over runs, as groups may share a point.
+*Width*: half the printed interval over the 95 % quantile of the true error; by group the median over groups.
+*Whole*: coverage of the whole truth by what is printed. *Said*: coverage of the truth of which the stated
+exclusion holds: excluded records count for what they were allowed, and a quantile is that of the weighted
+records. *Missing*: intervals that lack an end, or whose end is a public
+limit further away than twice the answer. *Error*: trimmed mean of the absolute error, in % of the truth.
+*Mass*: the median group's budget mass times the share; groups below 300 are in lines of their own (*lean*).
 What came of it: intervals.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -27,145 +29,162 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 import prdp
+from experiments.yardsticks import trimmed
 from prdp.cells.columns import Column
 from prdp.cells.summary import CellColumns, Summary
+from prdp.cells.units import UnitCells, UnitGroups
 from prdp.cli.demo import POLICY, made_up_accounts
 from prdp.mechanisms.clip import FINEST_BITS, finer_bits
-from prdp.plan.queries import Count, Sum
-from prdp.release.bias import Clipping
+from prdp.mechanisms.rank import WEIGHT_BITS
+from prdp.plan.queries import Count, Mean, Quantile, Query, Sum
+from prdp.release import formatting
+from prdp.release.bias import Clipping, TierClipping
+from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
 from prdp.testing import simulate
 from prdp.testing.truth import raw_cells
 
+Floats = NDArray[np.float64]
+
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
-REACHES = (2, 4, 8)
-SHOWN = 8
+INVERSE = "10000 / greatest(abs(v), 100)"
+STEPS = "CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END"
+KINDS: dict[str, Query] = {
+    "count": Count(),
+    "sum": Sum("v"),
+    "mean": Mean("v"),
+    "median": Quantile("v", Fraction(1, 2)),
+}
+RICH = 300
+"""Budget mass times the share from which the aims speak of a group."""
+QUICK = ("log-normal 1.5", "Pareto 1.2", "bump", "two clusters", "steps", "children", "income")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A table, its groups, and a question about both."""
+class DataSet:
+    """A table's values and groups, its policy and what is declared of it."""
 
     name: str
-    table: prdp.Table
-    by: str
-    keys: Sequence[object]
-    query: Sum | Count
-    shares: tuple[Fraction, ...] = SHARES
+    values: NDArray[Any]
+    groups: NDArray[Any]
+    policy: str = INVERSE
+    bounds: tuple[int, int] = (1, 10**9)
+    units: NDArray[np.int64] | None = None
+    max_rows: int | None = None
+
+    def open(self) -> prdp.Table:
+        """Open it as a synthetic table."""
+        columns = {"v": self.values, "g": self.groups}
+        extra: dict[str, Any] = {}
+        if self.units is not None:
+            columns["u"] = self.units
+            extra = {"privacy_unit": "u", "max_rows": self.max_rows}
+        return prdp.open(
+            columns,
+            policy=prdp.Policy(self.policy, at_most=100),
+            bounds={"v": self.bounds},
+            round_to={"v": 1},
+            name=self.name,
+            synthetic=True,
+            **extra,
+        )
+
+    def keys(self) -> list[Any]:
+        """Return the names of its groups."""
+        return sorted(set(self.groups.tolist()))
 
 
-def real(folder: Path) -> Iterator[Case]:
+def made_up(seed: int = 20261118) -> Iterator[DataSet]:
+    """Yield sets with all the shapes of tails that the rule must do for."""
+    random = np.random.default_rng(seed)
+    size = 60_000
+
+    def case(name: str, drawn: Any, **declared: Any) -> DataSet:
+        values = np.rint(np.asarray(drawn)).astype(np.int64)
+        parts = np.geomspace(1, 30, 8)
+        groups = np.random.default_rng(1).choice(8, values.size, p=parts / parts.sum())
+        low, high = declared.setdefault("bounds", (1, 10**9))
+        return DataSet(name, np.clip(values, low, high), groups, **declared)
+
+    for sigma in (1, 1.5, 2):
+        yield case(f"log-normal {sigma}", random.lognormal(math.log(8_000), sigma, size))
+    for power in (1.2, 2):
+        yield case(f"Pareto {power}", 2_000 * random.random(size) ** (-1 / power))
+    yield case("normal", random.normal(50_000, 12_000, size))
+    yield case("uniform", random.uniform(0, 100_000, size))
+    yield case("ages", np.clip(random.normal(42, 20, size), 0, 105), policy="1", bounds=(0, 120))
+    clusters = np.concatenate([random.normal(2_000, 300, size), random.normal(1_000_000, 100_000, 300)])
+    yield case("two clusters", clusters)
+    yield case("steps", random.lognormal(math.log(8_000), 1.5, size), policy=STEPS)
+    lognormal = random.lognormal(math.log(8_000), 1, size)
+    yield case("bump", np.concatenate([lognormal, np.full(200, 2_000_000)]))
+    yield case("signed", 5_000 * random.standard_t(3, size), bounds=(-(10**9), 10**9))
+    yield case("children", random.binomial(5, 0.25, size // 4), policy="1", bounds=(0, 20))
+    yield case("income", random.lognormal(math.log(30_000), 0.7, size), bounds=(-100_000, 10**7))
+    units = np.repeat(np.arange(size // 3), random.geometric(1 / 3, size // 3))
+    rows = random.lognormal(math.log(8_000), 1, units.size)
+    for name, limit in (("units", None), ("units, max_rows 20", 20)):
+        yield case(name, rows, units=units, max_rows=limit)
+
+
+def real(folder: Path) -> Iterator[DataSet]:
     """Yield the real sets that are in the folder."""
-    for name, file, value, by, policy, bounds, round_to in (
-        ("Bank", "bank", "balance", "job", "10000 / greatest(abs(balance), 100)", (-(10**9), 10**9), 1),
-        ("CBP", "cbp_2021", "payroll_kusd", "state", "10000 / greatest(payroll_kusd, 100)", (0, 10**12), 1),
-        ("SF", "sf_salary", "total_pay", "year", "10000 / greatest(total_pay, 100)", (-1000, 10**7), "0.01"),
+    for name, file, value, by, bounds in (
+        ("SF", "sf_salary", "total_pay", "year", (-1000, 10**7)),
+        ("Bank", "bank", "balance", "job", (-(10**9), 10**9)),
+        ("CBP", "cbp_2021", "payroll_kusd", "state", (0, 10**12)),
     ):
         path = folder / f"{file}.parquet"
         if not path.exists():
             print(f"{name}: left out, {path.name} is not in {folder}")
             continue
-        rows = pyarrow.parquet.read_table(path, columns=[value, by])
-        table = prdp.open(
-            rows,
-            policy=prdp.Policy(policy, at_most=100),
-            bounds={value: bounds},
-            round_to={value: round_to},
-            name=name,
-            synthetic=True,
-        )
-        keys = sorted(set(rows[by].to_pylist()))
-        yield Case(f"{name} sum", table, by, keys, Sum(value))
-        if name == "Bank":
-            yield Case(f"{name} count", table, by, keys, Count())
-
-
-def made_up() -> Iterator[Case]:
-    """Yield the demo, the odd group, and five sets that nothing was tuned on."""
-    accounts = made_up_accounts(200_000)
-    columns = {"v": accounts["balance"], "g": accounts["age"] // 10}
-    policy = POLICY.replace("balance", "v")
-    decades = sorted(set(columns["g"].tolist()))
-    yield _case("demo sum", columns, policy, (0, 10**12), decades)
-    yield _case("demo count", columns, policy, (0, 10**12), decades, Count())
-    odd = np.repeat(np.arange(401), [20] * 400 + [100])
-    values = np.where(odd == 400, 700, 100)
-    yield _case("odd group", {"v": values, "g": odd}, "1", (0, 10**6), range(401), shares=(Fraction(1),))
-    random = np.random.default_rng(20261117)
-    size = 40_000
-    groups = random.integers(0, 8, size)
-    for name, drawn, policy, bounds in (
-        ("invoices", random.gamma(0.7, 900, size), "5000 / greatest(v, 20)", (0, 10**9)),
-        ("house prices", random.lognormal(12.6, 0.6, size), "100000 / greatest(v, 1000)", (0, 10**9)),
-        ("cities", 2000 * random.random(size) ** (-1 / 1.1), "1000000 / greatest(v, 1000)", (0, 10**8)),
-        ("hospital days", random.negative_binomial(1, 0.2, size), "20 / greatest(v, 1)", (0, 1000)),
-        ("transfers", 300 * random.standard_t(3, size), "2000 / greatest(abs(v), 50)", (-(10**7), 10**7)),
-    ):
-        yield _case(name, {"v": np.rint(drawn).astype(np.int64), "g": groups}, policy, bounds, range(8))
-
-
-def _case(  # noqa: PLR0917  (a row of the table above)
-    name: str,
-    columns: dict[str, np.ndarray],
-    policy: str,
-    bounds: tuple[int, int],
-    keys: Sequence[object],
-    query: Sum | Count | None = None,
-    shares: tuple[Fraction, ...] = SHARES,
-) -> Case:
-    table = prdp.open(
-        columns,
-        policy=prdp.Policy(policy, at_most=100),
-        bounds={"v": bounds},
-        name=name,
-        synthetic=True,
-    )
-    return Case(name, table, "g", keys, query or Sum("v"), shares)
+        rows = pyarrow.parquet.read_table(path, columns=[value, by]).drop_null()
+        values = np.rint(rows[value].to_numpy()).astype(np.int64)
+        yield DataSet(name, values, np.array(rows[by].to_pylist()), bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """What is true of one group, and what a clipping point takes away from it."""
+class Cells:
+    """The cells of one part of an answer, and what is true of them."""
 
     summary: Summary
-    round_to: Fraction
 
     @property
     def truth(self) -> Fraction:
         """The true total."""
-        return Fraction(sum(self.summary.cells.total.tolist())) * self.round_to
+        return Fraction(sum(self.summary.cells.total.tolist()))
 
-    def clipped(self, release: Release) -> float:
-        """Return what was truly clipped for a release; 0 where nothing was."""
-        if not isinstance(release.clipping, Clipping):
-            return 0.0
-        return self._clipped(release.clipping.at)
+    @property
+    def mass(self) -> float:
+        """The budget mass of all records."""
+        cells = self.summary.cells
+        return float(sum((cells.quanta * cells.count).tolist()) * self.summary.levels.quantum)
 
-    def stated(self, release: Release, tail_factor: int) -> float:
-        """Return the total in which records that are excluded count for what they were allowed."""
-        if not isinstance(release.clipping, Clipping):
-            return float(self.truth)
-        return self._stated(release.clipping.at, release.clipping.reached(Fraction(tail_factor)))
+    def said(self, release: Release) -> tuple[float, float]:
+        """Return the total in which excluded records count for what they were allowed; of tiers, anything.
 
-    @cache  # noqa: B019  (the groups of a case live as long as it does)
-    def _stated(self, at: Fraction, reached: tuple[Fraction, Fraction]) -> float:
+        The two ends are the same but for tiers.
+        """
+        pull = release.clipping
+        ends = None if pull is None else pull.excludes(formatting.TAIL_FACTOR)
+        if ends is None or not isinstance(pull, Clipping | TierClipping):
+            return float(self.truth), float(self.truth)
+        at = pull.at if isinstance(pull, Clipping) else Fraction(0)
+        found = self._excluding(at, ends)
+        return found, found if isinstance(pull, Clipping) else float(self.truth)
+
+    @cache  # noqa: B019  (the cells of a set live as long as it does)
+    def _excluding(self, at: Fraction, ends: tuple[Fraction, Fraction]) -> float:
         bits = finer_bits(self.summary, FINEST_BITS)
         fine = self.summary.refined(bits)
         cells = fine.cells
-        cap, below, above = (_caps(cells, fine.levels.quantum * point) for point in (at, *reached))
+        cap, below, above = (_caps(cells, fine.levels.quantum * point) for point in (at, *ends))
         within = cells.high <= np.where(cells.sign > 0, above, below)
         total = sum(np.where(within, cells.total, cells.clipped(cap)).tolist())
-        return float(Fraction(total, 1 << bits) * self.round_to)
-
-    @cache  # noqa: B019  (the groups of a case live as long as it does)
-    def _clipped(self, at: Fraction) -> float:
-        bits = finer_bits(self.summary, FINEST_BITS)
-        fine = self.summary.refined(bits)
-        per_quantum = at * fine.levels.quantum
-        kept = fine.clipped_total(fine.cells.by_budget(lambda quanta: int(quanta * per_quantum)))
-        return abs(float(self.truth - Fraction(kept, 1 << bits) * self.round_to))
+        return float(Fraction(total, 1 << bits))
 
     def __hash__(self) -> int:
         return id(self)
@@ -177,70 +196,263 @@ def _caps(cells: CellColumns, point: Fraction) -> Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """One group at one share: which runs were covered, how wide their intervals were, how many were open."""
+class Group:
+    """A group's truth: the answer's own, and the cells of its parts where they are known."""
 
-    before: np.ndarray
-    after: np.ndarray
-    widths: np.ndarray
-    open: float
-    stated: np.ndarray
+    truth: float
+    mass: float
+    parts: tuple[Cells, ...]
+    values: Floats
+    budgets: Floats
+
+    def said(self, release: Release) -> tuple[float, float]:
+        """Return between what the truth lies that the stated exclusion leaves; as a rule it is one number."""
+        if isinstance(release.chosen, Ranked):
+            return self._weighted(release.chosen)
+        if not self.parts:
+            return -math.inf, math.inf
+        if not release.parts:
+            return self.parts[0].said(release)
+        pairs = zip(self.parts, release.parts, strict=True)
+        (low, high), (few, many) = (cells.said(part) for cells, part in pairs)
+        corners = [end / max(count, 1) for end in (low, high) for count in (few, many)]
+        return min(corners), max(corners)
+
+    def _weighted(self, chosen: Ranked) -> tuple[float, float]:
+        """Return the quantile of the records as they were weighed."""
+        pull = chosen.clipping
+        weights = self.budgets * float(pull.at) / 2**WEIGHT_BITS if pull else np.ones(self.values.size)
+        upto = np.cumsum(np.minimum(weights, 1))
+        place = np.searchsorted(upto, float(chosen.quantile) * upto[-1] * (1 + np.array([-1e-9, 1e-9])))
+        low, high = self.values[np.minimum(place, self.values.size - 1)]
+        return float(low), float(high)
 
 
-def measured(group: Group, releases: Sequence[Release], tail_factor: int | None) -> Measured:
-    """Return what the intervals of one group's releases came to; None represents those that are shown."""
-    truth = float(group.truth)
-    before, after, widths, stated, ends = [], [], [], [], 0
-    for release in releases:
-        noise = release.interval(tail_factor=1)
-        low, high = release.interval(tail_factor=tail_factor)
-        before.append(noise[0] <= truth <= noise[1])
-        after.append(low <= truth <= high)
-        least, most = release.interval(tail_factor=tail_factor or SHOWN)
-        stated.append(least <= group.stated(release, tail_factor or SHOWN) <= most)
-        if math.isfinite(high - low):
-            widths.append((high - low) / (noise[1] - noise[0] + group.clipped(release)))
-        else:
-            ends += 1
-    rest = np.array(widths), ends / len(releases), np.array(stated)
-    return Measured(np.array(before), np.array(after), *rest)
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table."""
 
+    set: str
+    kind: str
+    by: str
+    share: str
+    groups: int
+    mass: float
+    width: float
+    whole: float
+    said: float
+    worst_said: float
+    missing: float
+    error: float
 
-def lines(case: Case, share: Fraction, runs: int, seed: int, reaches: Sequence[int | None]) -> Iterator[str]:
-    """Yield a line for the table as a whole, and one for its groups."""
-    grouped = case.table.group_by(case.by, keys=list(case.keys))
-    for kind, asked in (("alone", case.table), ("by group", grouped)):
-        plan = case.table.planner.plan([case.query], share, grouped.grouping if kind == "by group" else None)
-        cells = [found for found in raw_cells(case.table, plan) if isinstance(found, Summary)]
-        measure = plan.queries[0].measure
-        round_to = measure.round_to if measure else Fraction(1)
-        groups = [Group(found if measure else found.counted(), round_to) for found in cells]
-        answers: Sequence[Any] = simulate(asked, case.query, share=share, runs=runs, seed=seed)
-        by_group = (
-            [list(answers)]
-            if kind == "alone"
-            else [[table.releases[place][0] for table in answers] for place in range(len(groups))]
+    @property
+    def name(self) -> tuple[str, str, str, str]:
+        """The facts by which two runs are compared."""
+        return self.set, self.kind, self.by, self.share
+
+    def __str__(self) -> str:
+        """Return it as a line of a Markdown table."""
+        numbers = (
+            f"{self.mass:.3g} | {self.width:.2f} | {self.whole:.3f} | {self.said:.3f} | "
+            f"{self.worst_said:.3f} | {100 * self.missing:.0f} % | {100 * self.error:.3g} %"
         )
-        for tail_factor in reaches:
-            found = [measured(g, drawn, tail_factor) for g, drawn in zip(groups, by_group, strict=True)]
-            yield _line(case.name, share, kind, runs, found, tail_factor if len(reaches) > 1 else None)
+        return f"| {self.set} | {self.kind} | {self.by} | {self.share} | {self.groups} | {numbers} |"
 
 
-def _line(  # noqa: PLR0917  (what a line of the table says)
-    name: str, share: Fraction, kind: str, runs: int, found: Sequence[Measured], tail_factor: int | None
-) -> str:
-    before, after = (np.array([getattr(one, part) for one in found]) for part in ("before", "after"))
-    spread = after.mean(axis=0).std(ddof=1) / math.sqrt(runs)
-    closed = [float(np.median(one.widths)) for one in found if one.widths.size]
-    widths = f"{np.median(closed):7.1f}{max(closed):7.1f}" if closed else f"{'-':>7}{'-':>7}"
-    reported = np.array([one.stated for one in found])
-    stated = "" if tail_factor is None else f" reach {tail_factor}"
-    return (
-        f"{name:14}{share!s:>6}  {kind + stated:16}{len(found):4}{100 * before.mean():8.1f}"
-        f"{100 * after.mean():8.1f} ±{100 * spread:4.1f}{100 * after.mean(axis=1).min():8.1f}"
-        f"{100 * reported.mean():8.1f}{100 * reported.mean(axis=1).min():8.1f}"
-        f"{widths}{100 * np.mean([one.open for one in found]):7.1f}"
+HEAD = (
+    "| set | kind | | share | groups | mass | width | whole | said | worst | missing | error |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One group at one share."""
+
+    width: float
+    whole: float
+    said: float
+    missing: float
+    error: float
+
+
+def measured(group: Group, releases: Sequence[Release], tail_factor: int | None = None) -> Measured:
+    """Return what one group's answers and intervals came to."""
+    answers = np.array([float(release.exact) for release in releases])
+    ends = np.array([_ends(release, tail_factor) for release in releases], dtype=float)
+    truths = np.array([group.said(release) for release in releases])
+    errors = np.abs(answers - group.truth)
+    closed = np.isfinite(ends).all(axis=1)
+    yard = float(np.quantile(errors, 0.95))
+    half = float(np.median(ends[closed, 1] - ends[closed, 0])) / 2 if closed.any() else math.nan
+    slack = 1e-9 * abs(group.truth)
+    return Measured(
+        width=half / yard if yard else math.nan,
+        whole=float(np.mean((ends[:, 0] <= group.truth + slack) & (group.truth <= ends[:, 1] + slack))),
+        said=float(np.mean((ends[:, 0] <= truths[:, 1] + slack) & (truths[:, 0] <= ends[:, 1] + slack))),
+        missing=float(1 - closed.mean()),
+        error=trimmed(errors)[0] / (abs(group.truth) or 1),
     )
+
+
+def _ends(release: Release, tail_factor: int | None) -> tuple[float, float]:
+    """Return the ends that are printed; one at a public limit further away than is shown else is missing."""
+    low, high = release.interval() if tail_factor is None else release.interval(tail_factor=tail_factor)
+    if release.parts and release.ends is not None:
+        far = formatting.FAR * abs(release.exact)
+        least, most = release.ends
+        low = -math.inf if low <= least < release.exact - far else low
+        high = math.inf if high >= most > release.exact + far else high
+    return low, high
+
+
+def lines(
+    data: DataSet, kind: str, share: Fraction, *, runs: int, seed: int, tail_factor: int | None = None
+) -> Iterator[Line]:
+    """Yield a line for the table as a whole, and those for its groups."""
+    table, keys, query = data.open(), data.keys(), KINDS[kind]
+    grouped = table.group_by("g", keys=keys)
+    for by, asked in (("alone", table), ("by group", grouped)):
+        groups = found(data, table, grouped if by == "by group" else None, kind)
+        answers: Sequence[Any] = simulate(asked, query, share=share, runs=runs, seed=seed)
+        drawn = (
+            [list(answers)]
+            if by == "alone"
+            else [[one.releases[place][0] for one in answers] for place in range(len(groups))]
+        )
+        pairs = zip(groups, drawn, strict=True)
+        results = [(group, measured(group, each, tail_factor)) for group, each in pairs]
+        rich = [pair for pair in results if pair[0].mass * share >= RICH]
+        lean = [pair for pair in results if pair[0].mass * share < RICH]
+        for part, name in ((rich, by), (lean, f"{by}, lean")):
+            if part:
+                yield _line((data.name, kind, name, str(share)), part, share)
+
+
+def _line(
+    name: tuple[str, str, str, str], results: Sequence[tuple[Group, Measured]], share: Fraction
+) -> Line:
+    def column(field: str) -> Floats:
+        return np.array([getattr(one, field) for _, one in results])
+
+    width = column("width")
+    width = width[np.isfinite(width)]
+    return Line(
+        *name,
+        groups=len(results),
+        mass=float(np.median([group.mass for group, _ in results]) * share),
+        width=float(np.median(width)) if width.size else math.nan,
+        whole=float(column("whole").mean()),
+        said=float(column("said").mean()),
+        worst_said=float(column("said").min()),
+        missing=float(column("missing").mean()),
+        error=float(np.median(column("error"))),
+    )
+
+
+def found(data: DataSet, table: prdp.Table, grouped: Any, kind: str) -> list[Group]:
+    """Return the true facts of the table, or of each of its groups."""
+    query = KINDS[kind]
+    plan = table.planner.plan([query], 1, grouped.grouping if grouped is not None else None)
+    cells = raw_cells(table, plan)
+    keys = [None] if grouped is None else data.keys()
+    distinct, where = np.unique(data.values, return_inverse=True)
+    budgets = np.array([table.policy.budget({"v": int(v)}) for v in distinct], dtype=float)[where]
+    groups = []
+    for place, key in enumerate(keys):
+        here = np.ones(data.values.size, bool) if key is None else data.groups == key
+        values = data.values[here].astype(float)
+        own = budgets[here]
+        order = np.argsort(values, kind="stable")
+        groups.append(
+            Group(
+                truth=_truth(kind, values),
+                mass=_mass(own, None if data.units is None else data.units[here]),
+                parts=_parts(kind, cells[place] if place < len(cells) else cells[0]),
+                values=values[order],
+                budgets=own[order],
+            )
+        )
+    return groups
+
+
+def _truth(kind: str, values: Floats) -> float:
+    if kind == "count":
+        return float(values.size)
+    return float(values.sum() if kind == "sum" else values.mean() if kind == "mean" else np.median(values))
+
+
+def _mass(budgets: Floats, units: NDArray[np.int64] | None) -> float:
+    """Return the budget mass of the records, or of the units: each has the least budget of its rows."""
+    if units is None:
+        return float(budgets.sum())
+    order = np.lexsort((budgets, units))
+    first = np.concatenate(([True], np.diff(units[order]) > 0))
+    return float(budgets[order][first].sum())
+
+
+def _parts(kind: str, cells: Any) -> tuple[Cells, ...]:
+    """Return the cells of an answer's parts; none where units lie in several groups."""
+    if isinstance(cells, UnitCells):
+        known = [found for found in (cells.totals, cells.rows) if not isinstance(found, UnitGroups)]
+        if len(known) < 2 or kind == "median":
+            return ()
+        totals, rows = map(Cells, known)
+        return {"count": (rows,), "sum": (totals,), "mean": (totals, rows)}[kind]
+    if not isinstance(cells, Summary) or kind == "median":
+        return ()
+    total, count = Cells(cells.valued()), Cells(cells.valued().counted())
+    return {"count": (Cells(cells.counted()),), "sum": (total,), "mean": (total, count)}[kind]
+
+
+def summary(table: Sequence[Line]) -> Iterator[str]:
+    """Yield medians and worst values by kind and share, of sets rich enough for the aims."""
+    heads = "kind | | share | lines | width, median | highest | whole, least | said, least | missing | error"
+    yield f"| {heads} |\n{'|---' * 10}|"
+    for kind, by, share in dict.fromkeys((line.kind, line.by, line.share) for line in table):
+        here = [line for line in table if (line.kind, line.by, line.share) == (kind, by, share)]
+        widths = [line.width for line in here if math.isfinite(line.width)] or [math.nan]
+        errors = [line.error for line in here if line.error > 0]
+        yield (
+            f"| {kind} | {by} | {share} | {len(here)} | {np.median(widths):.2f} | {max(widths):.2f} | "
+            f"{min(line.whole for line in here):.3f} | {min(line.said for line in here):.3f} | "
+            f"{100 * np.mean([line.missing for line in here]):.0f} % | {100 * _geometric(errors):.3g} % |"
+        )
+
+
+def _geometric(numbers: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(numbers)))) if numbers else math.nan
+
+
+def compared(before: Path, after: Path) -> Iterator[str]:
+    """Yield the table of two runs beside each other, and by how much errors grew."""
+    first, second = ({line.name: line for line in read(path)} for path in (before, after))
+    yield f"| set | kind | | share | width | whole | said | missing | error |\n{'|---' * 9}|"
+    both = [name for name in first if name in second]
+    for name in both:
+        one, two = first[name], second[name]
+        grown = two.error / one.error if one.error else 1
+        yield (
+            f"| {' | '.join(name)} | {one.width:.2f} → {two.width:.2f} | {one.whole:.3f} → {two.whole:.3f} | "
+            f"{one.said:.3f} → {two.said:.3f} | {100 * one.missing:.0f} → {100 * two.missing:.0f} % | "
+            f"× {grown:.2f} |"
+        )
+    yield ""
+    for kind in dict.fromkeys(name[1] for name in both):
+        ratios = [
+            second[name].error / first[name].error for name in both if name[1] == kind and first[name].error
+        ]
+        spread = float(np.std(np.log(ratios)) / math.sqrt(len(ratios)))
+        yield f"{kind}: errors × {_geometric(ratios):.3f} ± {spread:.3f} (mean of {len(ratios)} lines)"
+
+
+def read(path: Path) -> list[Line]:
+    """Read the lines of a run."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    kinds = {field.name: field.type for field in fields(Line)}
+    types = {"str": str, "int": int, "float": float}
+    return [Line(**{name: types[str(kinds[name])](text) for name, text in row.items()}) for row in rows]
 
 
 def demo(runs: int, seed: int) -> None:
@@ -273,31 +485,52 @@ def demo(runs: int, seed: int) -> None:
         print(f"{name:24}{100 * inside:6.1f} %", "" if inside >= least else "MISSED", flush=True)
 
 
-def main() -> None:
+def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with the real sets' Parquet files")
     parser.add_argument("--runs", type=int, default=200, help="how often each question is asked")
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
-    parser.add_argument("--only", help="cases whose names begin so")
-    parser.add_argument("--tail-factor", action="store_true", help="reach 2, 4 and 8 beside each other")
+    parser.add_argument("--quick", action="store_true", help="50 runs of the hardest made-up sets")
+    parser.add_argument("--only", help="sets whose names begin so, with commas between them")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of answers, with commas between them")
+    parser.add_argument("--shares", default="1,1/10,1/100", help="with commas between them")
+    parser.add_argument("--tail-factor", type=int, help="intervals at this one instead of those printed")
+    parser.add_argument("--csv", type=Path, help="file that the lines are written to as well")
+    parser.add_argument("--before", type=Path, help="lines of an earlier run, to compare")
+    parser.add_argument("--after", type=Path, help="lines of a later run, to compare")
     parser.add_argument("--demo", type=int, metavar="RUNS", help="only the demo's own table")
-    asked = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = options()
     warnings.simplefilter("ignore")  # sets whose policies leave out a few records say so
     if asked.demo:
         demo(asked.demo, asked.seed)
         return
-    print(f"{asked.runs} runs, seed {asked.seed}; coverage of the 95 % interval in %")
-    print(
-        f"{'set':14}{'share':>6}  {'':16}{'rows':>4}{'before':>8}{'printed':>8}{'':6}{'worst':>8}"
-        f"{'said':>8}{'worst':>8}{'width':>7}{'worst':>7}{'open':>7}"
-    )
-    reaches: Sequence[int | None] = REACHES if asked.tail_factor else (None,)
-    for case in (*(real(asked.data) if asked.data else ()), *made_up()):
-        if asked.only and not case.name.startswith(asked.only):
+    if asked.before and asked.after:
+        print("\n".join(compared(asked.before, asked.after)))
+        return
+    runs = min(asked.runs, 50) if asked.quick else asked.runs
+    print(f"{runs} runs, seed {asked.seed}; 95 % intervals\n\n{HEAD}")
+    table: list[Line] = []
+    for data in (*made_up(), *(real(asked.data) if asked.data else ())):
+        chosen = data.name in QUICK or data.name in ("SF", "Bank", "CBP") if asked.quick else True
+        if not chosen or (asked.only and not data.name.startswith(tuple(asked.only.split(",")))):
             continue
-        for share in case.shares:
-            for line in lines(case, share, asked.runs, asked.seed, reaches):
-                print(line, flush=True)
+        for kind in asked.kinds.split(","):
+            for share in map(Fraction, asked.shares.split(",")):
+                for line in lines(
+                    data, kind, share, runs=runs, seed=asked.seed, tail_factor=asked.tail_factor
+                ):
+                    table.append(line)
+                    print(line, flush=True)
+    print("\nTogether\n", *summary(table), sep="\n")
+    if asked.csv:
+        with asked.csv.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(field.name for field in fields(Line))
+            writer.writerows(map(astuple, table))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-import prdp
-from experiments.intervals import SHARES, Case, made_up, real
+from experiments.intervals import SHARES, DataSet, made_up, real
 from prdp.cells.summary import Summary
 from prdp.mechanisms.clip import Clip
 from prdp.plan.queries import Sum
@@ -35,7 +34,7 @@ _FAILURE = Fraction(1, 20)
 _TAIL_FACTOR = Fraction(8)
 
 
-def signed_sets() -> Iterator[Case]:
+def signed_sets() -> Iterator[DataSet]:
     """Yield synthetic sets of both signs, of several shapes."""
     random = np.random.default_rng(20261118)
     for name, drawn in (
@@ -45,22 +44,17 @@ def signed_sets() -> Iterator[Case]:
         ("debts", 50 - random.gamma(0.7, 900, 20_000)),
         ("all above zero", random.gamma(0.7, 900, 20_000)),
     ):
-        columns = {"v": np.rint(drawn).astype(np.int64), "g": random.integers(0, 8, drawn.size)}
-        table = prdp.open(
-            columns,
-            policy=prdp.Policy("5000 / greatest(abs(v), 20)", at_most=100),
-            bounds={"v": (-(10**9), 10**9)},
-            name=name,
-            synthetic=True,
-        )
-        yield Case(name, table, "g", range(8), Sum("v"))
+        groups = random.integers(0, 8, drawn.size)
+        policy = "5000 / greatest(abs(v), 20)"
+        yield DataSet(name, np.rint(drawn).astype(np.int64), groups, policy, bounds=(-(10**9), 10**9))
 
 
-def summaries(case: Case, share: Fraction, *, grouped: bool) -> list[Summary]:
-    """Return the cells of a case, of all records or by group."""
-    grouping = case.table.group_by(case.by, keys=list(case.keys)).grouping if grouped else None
-    plan = case.table.planner.plan([case.query], share, grouping)
-    return [found for found in raw_cells(case.table, plan) if isinstance(found, Summary)]
+def summaries(data: DataSet, share: Fraction, *, grouped: bool) -> list[Summary]:
+    """Return the cells of a set, of all records or by group."""
+    table = data.open()
+    grouping = table.group_by("g", keys=data.keys()).grouping if grouped else None
+    plan = table.planner.plan([Sum("v")], share, grouping)
+    return [found for found in raw_cells(table, plan) if isinstance(found, Summary)]
 
 
 def errors(groups: Sequence[Summary], answers: Sequence[Sequence[Answer]]) -> np.ndarray:
@@ -88,10 +82,10 @@ def ends(answers: Sequence[Sequence[Answer]]) -> tuple[float, float]:
     return float(np.median(below)), float(np.median(above))
 
 
-def lines(case: Case, share: Fraction, runs: int, seed: int) -> Iterator[str]:
+def lines(data: DataSet, share: Fraction, runs: int, seed: int) -> Iterator[str]:
     """Yield a line for the table as a whole, and one for its groups."""
     for grouped in (False, True):
-        groups = summaries(case, share, grouped=grouped)
+        groups = summaries(data, share, grouped=grouped)
         drawn = [
             Clip.tuned(share, signed=signed).grouped(groups, share, Seeded(seed), runs // len(groups))
             for signed in (False, True)
@@ -102,7 +96,7 @@ def lines(case: Case, share: Fraction, runs: int, seed: int) -> Iterator[str]:
         apart = np.mean([[bool(a.clipping and a.clipping.drawn) for a in group] for group in drawn[1]])  # type: ignore[attr-defined]
         sides = [f"{low:5.1f}{high:6.1f}" for low, high in map(ends, drawn)]
         yield (
-            f"{case.name:16}{share!s:>6}  {'by group' if grouped else 'alone':9}{medians:8.2f}{means:8.2f}"
+            f"{data.name:16}{share!s:>6}  {'by group' if grouped else 'alone':9}{medians:8.2f}{means:8.2f}"
             f"{100 * apart:8.0f} %    {sides[0]}    {sides[1]}"
         )
 
@@ -120,11 +114,11 @@ def main() -> None:
     print(
         f"{'set':16}{'share':>6}  {'':9}{'median':>8}{'mean':>8}{'apart':>10}    {'one':>11}    {'two':>11}"
     )
-    kept = ("Bank sum", "SF sum", "transfers")
-    cases = [case for case in (*(real(asked.data) if asked.data else ()), *made_up()) if case.name in kept]
-    for case in (*cases, *signed_sets()):
+    kept = ("Bank", "SF", "signed")
+    found = [data for data in (*(real(asked.data) if asked.data else ()), *made_up()) if data.name in kept]
+    for data in (*found, *signed_sets()):
         for share in SHARES:
-            for line in lines(case, share, asked.runs, asked.seed):
+            for line in lines(data, share, asked.runs, asked.seed):
                 print(line, flush=True)
 
 
