@@ -65,6 +65,19 @@ Bounds = Mapping[str, tuple[Fraction, Fraction]]
 _EXPONENTS = (-1000, 1000)
 
 
+@dataclass(frozen=True, slots=True)
+class WithoutBudget:
+    """Records within public bounds to which a policy gives no budget.
+
+    Attributes:
+        condition: What holds of them, in words; empty where all that is known is that there may be some.
+        example: One of them, made up.
+    """
+
+    condition: str
+    example: Mapping[str, Value]
+
+
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Policy:
     """The public function E(r) from a record to its privacy budget.
@@ -263,6 +276,18 @@ class Policy:
             bounds: The public least and greatest value of number columns.
             whole: The columns that hold whole numbers only.
         """
+        found = self.without_budget(bounds, whole)
+        if found is None:
+            return None
+        which = found.condition or "within the bounds"
+        return f"the policy leaves out records {which}: for example, {self._case(found.example)}"
+
+    def without_budget(self, bounds: Bounds, whole: Collection[str] = ()) -> WithoutBudget | None:
+        """Return the records within the bounds that ``left_out`` states, if any are known.
+
+        >>> Policy("10 - age").without_budget({"age": (Fraction(0), Fraction(12))}, whole={"age"})
+        WithoutBudget(condition='with age from 10 to 12', example={'age': 12.0})
+        """
         ranges = ranges_of(bounds)
         threshold = Threshold(self.is_valid)
         if threshold.everywhere(outcome(self.expression, ranges)):
@@ -272,13 +297,11 @@ class Policy:
             regions, all_of_it = invalid_regions(self.expression, name, ranges[name], threshold)
             if name in whole:
                 regions = [inner for region in regions if not (inner := whole_part(region)).empty]
-            return self._regions_sentence(name, regions, elsewhere=not all_of_it) if regions else None
+            return self._without_budget_in(name, regions, elsewhere=not all_of_it) if regions else None
         example = invalid_example(self.expression, ranges, threshold)
-        if example is None:
-            return None
-        return f"the policy leaves out records within the bounds: for example, {self._case(example)}"
+        return None if example is None else WithoutBudget("", example)
 
-    def _regions_sentence(self, name: str, regions: list[Interval], *, elsewhere: bool) -> str:
+    def _without_budget_in(self, name: str, regions: list[Interval], *, elsewhere: bool) -> WithoutBudget:
         shown = [
             f"{shown_name(name)} from {shown_value(region.low)} to {shown_value(region.high)}"
             if region.low < region.high
@@ -286,8 +309,7 @@ class Policy:
             for region in regions[:3]
         ]
         more = " and elsewhere" if elsewhere or len(regions) > len(shown) else ""
-        example = self._case({name: self._worst(name, regions[0])})
-        return f"the policy leaves out records with {' or '.join(shown)}{more}: for example, {example}"
+        return WithoutBudget(f"with {' or '.join(shown)}{more}", {name: self._worst(name, regions[0])})
 
     def _worst(self, name: str, region: Interval) -> float:
         """Return the end or the middle of a region that has no budget, or the smallest."""

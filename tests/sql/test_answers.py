@@ -315,7 +315,7 @@ def test_what_is_computed_has_no_end_where_what_it_is_computed_from_shows_none()
             assert cell.interval()[1] == math.inf, str(cell)
             assert "up to" in cell.excludes, "the condition has the end"
         assert minus.interval()[0] == -math.inf
-        assert formatting.LEFT_AWAY in answers.notes
+        assert formatting.far_away() in answers.notes
         found = answers.to_dict()
         assert found["k_high"] == [math.inf]
     assert seen

@@ -85,12 +85,12 @@ def test_budgets_below_the_bounds_are_never_above_what_a_record_is_owed() -> Non
 @pytest.mark.parametrize("method", [None, "naive"])
 def test_labels_say_who_is_left_out_within_the_bounds(method: str | None) -> None:
     everybody = table(1000).planner.plan([prdp.count()], "1/2", options=Options(method)).queries[0]
-    assert not everybody.steps[0].labels[0].left_out
+    assert not everybody.steps[0].labels[0].omitted
     with pytest.warns(prdp.errors.RecordsLeftOut):
         fewer = table(1000, policy=prdp.Policy(EXPRESSION, at_least=15)).planner
     some = fewer.plan([prdp.count()], "1/2", options=Options(method)).queries[0]
-    stated = "leaves out records with v from 667 to 1,000, to which the policy gives no budget"
-    assert some.steps[0].labels[0].left_out == stated
+    stated = "records with v from 667 to 1,000, to which the policy gives no budget"
+    assert some.steps[0].labels[0].omitted == stated
 
 
 @pytest.mark.parametrize("query", [prdp.max("v"), prdp.min("v"), prdp.quantile("v", "0.3")])

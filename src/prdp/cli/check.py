@@ -20,9 +20,10 @@ from prdp.declare.key_search import PRIVATE
 from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
-from prdp.plan.labels import leaves_out, remedy
+from prdp.plan.labels import excluded_records, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
+from prdp.release.rows import left_out
 from prdp.safety.plain_text import printable
 from prdp.schema import Kind
 from prdp.testing.truth import LEFT_OUT, sample_counts
@@ -140,9 +141,9 @@ def _searched(facts: Facts, column: str, keys: object) -> str:
 def _without_budget(facts: Facts) -> Iterator[Line]:
     """Yield which records a policy gives no budget."""
     joined = facts.unit is not None and facts.unit.join is not None
-    left_out = leaves_out(facts.policy, {} if joined else facts.bounds, unit=facts.unit)
-    if left_out:
-        yield "policy", "; ".join(filter(None, (left_out, remedy(facts.policy)))), LOOK
+    omitted = excluded_records(facts.policy, {} if joined else facts.bounds, unit=facts.unit)
+    if omitted:
+        yield "policy", "; ".join(filter(None, (left_out(omitted), remedy(facts.policy)))), LOOK
 
 
 def _account(opened: Project, name: str) -> str:

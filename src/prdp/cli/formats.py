@@ -83,7 +83,7 @@ def _for_people(answers: SqlAnswers) -> list[RenderableType]:
     for row in answers.rows:
         made.add_row(*_cells(row, numbers))
     console = Console()
-    notes = [note.replace("a row's `excludes`", "`conditions` of --format json") for note in answers.notes]
+    notes = answers.notes_on("`conditions` of --format json")
     if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
         return [*_stacked(answers), "", *notes]
     return [made, "", *notes]

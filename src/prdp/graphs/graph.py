@@ -40,7 +40,7 @@ from prdp.mechanisms.smooth import Smooth
 from prdp.mechanisms.truncate import Truncate, Truncation
 from prdp.methods import Chosen
 from prdp.plan.explain import Whose
-from prdp.plan.labels import leaves_out
+from prdp.plan.labels import excluded_records
 from prdp.plan.methods import Method, MethodTerms, Options, failure_rate, read_split
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
@@ -713,7 +713,7 @@ class Graph(Opened):
         reading = self._reading
         terms = MethodTerms(reading.policy, reading.levels, {}, query, None, part, options, entry=reading)
         source = self._reader.source.engine.source
-        planned = plan_of_one(terms, row, leaves_out(reading.policy, {}))
+        planned = plan_of_one(terms, row, excluded_records(reading.policy, {}))
         return Plan((planned,), part, reading.where, source=source, snapshot=self.snapshot)
 
     def explain(self, query: GraphQuery, *, share: Exact, method: Chosen | None = None) -> str:

@@ -32,7 +32,7 @@ from prdp.mechanisms.kept_results import KeptResults, UsedRecords
 from prdp.mechanisms.truncate import Truncate
 from prdp.methods import Chosen
 from prdp.plan.explain import Whose
-from prdp.plan.labels import leaves_out
+from prdp.plan.labels import excluded_records
 from prdp.plan.methods import Method, MethodTerms, Options, failure_rate, read_split
 from prdp.plan.plan import Plan
 from prdp.plan.planner import known_method, plan_of_one
@@ -410,9 +410,9 @@ class Links(Opened):
         asked, read = NamedRows(columns), LinkRows(columns, self.condition)
         row, part = known_method(asked, options), exact_share(share)
         terms = MethodTerms(policy, self._source.levels, {}, asked, None, part, options, entry=read)
-        left_out = dict.fromkeys(leaves_out(reading.policy, {}) for _, reading in self._source.tables)
+        omitted = dict.fromkeys(excluded_records(reading.policy, {}) for _, reading in self._source.tables)
         return Plan(
-            (plan_of_one(terms, row, "; ".join(filter(None, left_out))),),
+            (plan_of_one(terms, row, "; ".join(filter(None, omitted))),),
             terms.share,
             self.condition,
             source=self._source.text,

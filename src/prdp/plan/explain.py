@@ -94,16 +94,16 @@ def _lines(
     yield f"ledger   {plan.text}"
 
 
-def omitted(policy: Policy | None, left_out: str) -> Iterator[str]:
+def omitted(policy: Policy | None, records: str) -> Iterator[str]:
     """List the records that the answers exclude, and the remedy."""
-    if left_out:
+    if records:
         more = f"; {remedy(policy)}" if policy is not None and remedy(policy) else ""
-        yield f"omits    {left_out.removeprefix('leaves out ')}{more}"
+        yield f"omits    {records}{more}"
 
 
 def _answers(plan: Plan, source: Any) -> Iterator[str]:
     first = plan.queries[0]
-    yield from omitted(getattr(first.read, "policy", None), first.steps[0].labels[0].left_out)
+    yield from omitted(getattr(first.read, "policy", None), first.steps[0].labels[0].omitted)
     if plan.groups is not None:
         yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
     listed_reads: set[Read] = set()

@@ -17,7 +17,7 @@ from prdp.levels import Levels
 from prdp.mechanisms.keys import FoundKey, KeyFinder, surely
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.plan.labels import leaves_out
+from prdp.plan.labels import excluded_records
 from prdp.plan.methods import Method, MethodTerms
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner, plan_of_one, refuse_ids
@@ -308,9 +308,9 @@ def keys_plan(planner: Planner, query: FindKeys, share: Exact) -> KeysPlan:
     (method,) = query.methods
     bounds = planner.bounds if unit is None or unit.join is None else {}
     among = [planner.where] if planner.where is not None and unit is None else []
-    left_out = leaves_out(planner.policy, bounds, unit=unit, among=among)
+    omitted = excluded_records(planner.policy, bounds, unit=unit, among=among)
     return KeysPlan(
-        (plan_of_one(terms, method, left_out),),
+        (plan_of_one(terms, method, omitted),),
         part,
         planner.where,
         None,

@@ -27,26 +27,27 @@ from prdp.schema import Bounds
 _MAX_SHOWN = 3
 
 
-def leaves_out(
+def excluded_records(
     policy: Policy,
     bounds: Bounds,
     whole: Collection[str] = (),
     unit: PrivacyUnit | None = None,
     among: Sequence[Node] = (),
 ) -> str:
-    """Return which records are left out, by a policy that was fitted to its table; empty where none can be.
+    """Return which records a policy that was fitted to its table leaves out; empty where none can be.
 
     A column may be unknown unless its source declares that it is not. Of what known values have no budget,
     only values within the bounds are looked at.
 
-    >>> leaves_out(Policy("CASE WHEN cost < 5000 THEN 4 ELSE 1 END"), {})
-    'leaves out records without cost, to which the policy gives no budget'
-    >>> leaves_out(Policy("10 - age", at_least="1/2"), {"age": (Fraction(0), Fraction(12))}, whole={"age"})
-    'leaves out records without age or with age from 10 to 12, to which the policy gives no budget'
-    >>> leaves_out(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
+    >>> excluded_records(Policy("CASE WHEN cost < 5000 THEN 4 ELSE 1 END"), {})
+    'records without cost, to which the policy gives no budget'
+    >>> policy = Policy("10 - age", at_least="1/2")
+    >>> excluded_records(policy, {"age": (Fraction(0), Fraction(12))}, whole={"age"})
+    'records without age or with age from 10 to 12, to which the policy gives no budget'
+    >>> excluded_records(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
     ''
-    >>> leaves_out(Policy("CASE WHEN cost IS NULL THEN 0 ELSE 1 END"), {})
-    'leaves out records without cost, to which the policy gives no budget'
+    >>> excluded_records(Policy("CASE WHEN cost IS NULL THEN 0 ELSE 1 END"), {})
+    'records without cost, to which the policy gives no budget'
 
     Args:
         policy: The policy.
@@ -64,7 +65,7 @@ def leaves_out(
         return ""
     more = " and others" if len(found) > _MAX_SHOWN else ""
     conditions = f"{' or '.join(found[:_MAX_SHOWN])}{more}"
-    return f"leaves out {_whose(unit)} {conditions}, to which the policy gives no budget"
+    return f"{_whose(unit)} {conditions}, to which the policy gives no budget"
 
 
 def remedy(policy: Policy) -> str:
@@ -112,11 +113,8 @@ def _without_budget(
     policy: Policy, bounds: tuple[tuple[str, Fraction, Fraction], ...], whole: frozenset[str]
 ) -> list[str]:
     """Return the values within bounds that have no budget; of several columns, that there are some."""
-    sentence = policy.left_out({name: (low, high) for name, low, high in bounds}, whole)
-    if sentence is None:
-        return []
-    which = sentence.partition(": for example")[0].partition(" leaves out records ")[2]
-    return [which if which.startswith("with ") else "with some values"]
+    found = policy.without_budget({name: (low, high) for name, low, high in bounds}, whole)
+    return [] if found is None else [found.condition or "with some values"]
 
 
 def step_label(terms: MethodTerms, mechanism: Answering, unit: PrivacyUnit | None) -> Label:
@@ -151,7 +149,7 @@ def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label
     """Return the label of an answer that follows from its parts, by the step of the first one."""
     caveats = (step.mechanism.caveat(signed=True) for step in steps)
     caveat = next(filter(None, caveats), None)
-    return Label(str(query), share, steps[0].mechanism.name, caveat, left_out=steps[0].labels[0].left_out)
+    return Label(str(query), share, steps[0].mechanism.name, caveat, omitted=steps[0].labels[0].omitted)
 
 
 def _label(
@@ -161,9 +159,9 @@ def _label(
     caveat = answering.caveat(signed=measure is not None and measure.signed)
     round_to = measure.round_to if measure else Fraction(1)
     bounds = terms.bounds if unit is None or unit.join is None else {}  # a join has names of its own
-    left_out = leaves_out(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
+    omitted = excluded_records(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
     label = Label(words, terms.share, answering.name, caveat, round_to, below=low < 0, above=high > 0)
-    return replace(label, left_out=left_out)
+    return replace(label, omitted=omitted)
 
 
 def _asked_about(terms: MethodTerms, unit: PrivacyUnit | None) -> list[Node]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from prdp.declare.exact import fraction_of, spelled
 from prdp.declare.groups import Grouping
+from prdp.declare.strict_json import strict_json
 from prdp.errors import ExpressionError, InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical, conjuncts
 from prdp.expressions.parse import parse
@@ -135,7 +136,7 @@ def warm_started(queries: Sequence[QueryPlan], warm_start: str) -> tuple[QueryPl
     try:
         known = {
             kind: (fraction_of(known_point["at"]), known_point)
-            for kind, known_point in json.loads(warm_start).items()
+            for kind, known_point in strict_json(warm_start).items()
         }
         return tuple(_warm_clip(query, known) for query in queries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

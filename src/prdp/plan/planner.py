@@ -513,11 +513,11 @@ def _pairs(row: Method, terms: MethodTerms) -> PairedPoints | None:
     return PairedPoints.of(terms.policy, terms.levels, terms.measure)
 
 
-def plan_of_one(terms: MethodTerms, method: Method, left_out: str = "") -> QueryPlan:
+def plan_of_one(terms: MethodTerms, method: Method, omitted: str = "") -> QueryPlan:
     """Return how one query is answered by one mechanism, about whatever its entry point reads."""
     mechanism, query = method.build(terms), terms.query
     caveat = mechanism.caveat(signed=False)
-    label = Label(str(query), terms.share, method.name, caveat, left_out=left_out, whole=True)
+    label = Label(str(query), terms.share, method.name, caveat, omitted=omitted, whole=True)
     step = Step("", terms.share, mechanism, (label,), method.select_input)
     options = {name: _option_value(getattr(mechanism, name)) for name in method.options}
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,), options=options)

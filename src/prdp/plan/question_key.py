@@ -13,9 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 from prdp.declare.exact import is_integer
+from prdp.declare.strict_json import strict_json
 
 FORMAT = 2
 """Part of every text; texts of the first format had no number."""
+
+_MOST_DIGITS = 4300
+"""Of a whole number in free words, which anybody may write."""
 
 Facts = Mapping[str, Any]
 
@@ -51,7 +55,7 @@ def facts_of(text: str) -> dict[str, Any] | None:
     ('count', None)
     """
     try:
-        facts = json.loads(text)
+        facts = strict_json(text, _MOST_DIGITS)
         if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
             return None
         return facts if question_text(facts) == text else None

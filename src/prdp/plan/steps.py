@@ -25,7 +25,7 @@ from prdp.release.bias import Clipping
 from prdp.release.derived import combined
 from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.release.release import Release
-from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row
+from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row, left_out
 
 _FINER_BITS = 20
 """A derived answer is given on a lattice this many bits finer than its column's rounding step."""
@@ -168,7 +168,7 @@ class Derived:
             simulated=simulated,
             ends=_limits(self.rule, self.measure),
             rule=self.rule,
-            left_out=self.label.left_out,
+            left_out=left_out(self.label.omitted),
         )
 
     def around_center(

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Literal, cast, get_args
 
-from prdp.declare.exact import whole_of
+from prdp.declare.strict_json import strict_json
 from prdp.expressions.nodes import CompareOp
 from prdp.expressions.tokens import moment_literal, number_text, shown_name, text_literal
 from prdp.schema import ColumnType, Kind
@@ -410,7 +410,7 @@ def region_from_json(text: str) -> Region:
         ValueError: It did not write this.
     """
     try:
-        form = json.loads(text, parse_int=whole_of)
+        form = strict_json(text)
         boxes = tuple(Box(tuple((column, _points(points)) for column, points in box.items())) for box in form)
         region = Region(boxes)
         if region_to_json(region) == text:

@@ -60,10 +60,10 @@ TAIL_FACTOR = Fraction(8)
 """Level and tail factor of every interval that is shown."""
 FAR = 2
 """Multiple of the answer beyond which the end of an interval with exclusions is not shown."""
-LEFT_AWAY = "no upper limit: the end is further away than twice the answer; a row's `excludes` shows it"
 FAR_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
 ANY_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
-BY_ROW = f"{FAR_EXCLUDED}; a row's `excludes` shows them"
+ROW_EXCLUDES = "a row's `excludes`"
+"""Place in Python where what an interval excludes is shown."""
 NO_LOWER, NO_UPPER = "no lower limit", "no upper limit"
 """Texts in place of the end of an interval."""
 
@@ -231,28 +231,44 @@ def excludes(answer: Published) -> str:
     return f"{verb} {answer.excluded_clause}"
 
 
+def far_away(shown_by: str = ROW_EXCLUDES) -> str:
+    """Return the note on ends of intervals that are not shown in a table; ``shown_by`` shows them."""
+    return f"no upper limit: the end is further away than twice the answer; {shown_by} shows it"
+
+
+def excluded_by_row(shown_by: str = ROW_EXCLUDES) -> str:
+    """Return the note on what the intervals of a table exclude; ``shown_by`` shows it for each row."""
+    return f"{FAR_EXCLUDED}; {shown_by} shows them"
+
+
 def value_of(answer: Published) -> int | float:
     """Return the answer as people read it: a count is a whole number."""
     return round(answer.exact) if answer.whole else float(answer.exact)
 
 
 def in_words(answer: Published) -> str:
-    """Return the answer with its interval, in words.
+    """Return the answer with its interval, in words."""
+    value, interval = value_and_ends(answer)[0], interval_in_words(answer)
+    return f"{value}{'' if interval.startswith('±') else ','} {interval}" if interval else value
+
+
+def interval_in_words(answer: Published) -> str:
+    """Return an answer's interval in words; empty where the answer is a range itself.
 
     A ± is only where nothing can be clipped or dropped: then it is the interval.
     """
-    value, least, most = value_and_ends(answer)
+    _, least, most = value_and_ends(answer)
     low, high = answer.interval()
     if answer.kind == RANGE:
-        return value
+        return ""
     if answer.even and math.isfinite(high):
         digits = _decimals(answer)
-        return f"{value} ± {_rounded((high - low) / 2, digits, math.ceil):,.{digits}f}"
+        return f"± {_rounded((high - low) / 2, digits, math.ceil):,.{digits}f}"
     if math.isinf(low) and math.isinf(high):
-        return f"{value}, no limits"
+        return "no limits"
     if math.isinf(high):
-        return f"{value}, from {least}, {most}"
-    return f"{value}, up to {most}, {least}" if math.isinf(low) else f"{value}, from {least} to {most}"
+        return f"from {least}, {most}"
+    return f"up to {most}, {least}" if math.isinf(low) else f"from {least} to {most}"
 
 
 def in_a_cell(answer: Published) -> str:
@@ -289,7 +305,7 @@ def as_html(answer: Published) -> str:
     value = value_and_ends(answer)[0]
     rows = [
         (answer.question, value),
-        (answer.kind, in_words(answer).removeprefix(value).lstrip(", ")),
+        (answer.kind, interval_in_words(answer)),
         ("it", answer.left_out),
         ("its interval", answer.excludes),
         (answer.flag, FLAGS.get(answer.flag, "")),

@@ -35,7 +35,7 @@ class Label:
         round_to: What the values of the cells are counted in.
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
-        left_out: Which records the answer is not about, in words; empty where all take part.
+        omitted: Which records the answer is not about, in words; empty where all take part.
         most_below: How much a unit of budget can count for at most in values below zero, in units of the
             rounding step; None where that is not known.
         most_above: The same for values above zero.
@@ -51,7 +51,7 @@ class Label:
     round_to: Fraction = Fraction(1)
     below: bool = False
     above: bool = True
-    left_out: str = ""
+    omitted: str = ""
     most_below: Fraction | None = None
     most_above: Fraction | None = None
     whole: bool = False
@@ -83,7 +83,7 @@ class Label:
             whole=self.whole,
             clipped=self.clipped,
             shape=answer.shape,
-            left_out=self.left_out,
+            left_out=left_out(self.omitted),
         )
 
     def _caveat(self, pull: Pull | None) -> Caveat | None:
@@ -102,6 +102,15 @@ class Label:
             None if most is None else most / answer.step for most in (self.most_below, self.most_above)
         )
         return answer.clipping.pulling(below=self.below, above=self.above, most=(below, above))
+
+
+def left_out(omitted: str) -> str:
+    """Return the note of an answer that omits some records; empty where it omits none.
+
+    >>> left_out("records without cost"), left_out("")
+    ('leaves out records without cost', '')
+    """
+    return f"leaves out {omitted}" if omitted else ""
 
 
 Row = tuple[Release, ...]

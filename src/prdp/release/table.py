@@ -272,9 +272,8 @@ class ReleaseTable:
             if text
         }
         if len(excluded) > len(self.asked):
-            excluded = {
-                formatting.BY_ROW: self._by_columns(lambda release: bool(release.stated_exclusion))[True]
-            }
+            named = self._by_columns(lambda release: bool(release.stated_exclusion))[True]
+            excluded = {formatting.excluded_by_row(): named}
         notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
         interval_notes = [f"an interval{columns} {text}" for text, columns in notes.items() if text]
         at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
@@ -474,7 +473,7 @@ class ReleaseTable:
         columns = [column_of(self.releases, place) for place in range(len(self.asked))]
         found = {flag for column in columns for flag in flags_of(column)}
         flags = [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in found]
-        notes += [formatting.LEFT_AWAY] if any(map(any_left_away, columns)) else []
+        notes += [formatting.far_away()] if any(map(any_left_away, columns)) else []
         return [*notes, *self.notes, *self.conditions, *self.caveats, *self._clipped(), *flags]
 
     def _clipped(self) -> list[str]:

@@ -185,14 +185,18 @@ class SqlAnswers:
     @property
     def notes(self) -> list[str]:
         """Notes that hold for all rows."""
+        return self.notes_on(formatting.ROW_EXCLUDES)
+
+    def notes_on(self, excluded_in: str) -> list[str]:
+        """Return the notes; ``excluded_in`` names the place that shows what each interval excludes."""
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         text = [f"share {self.share}{self._mark}"]
         text += [f"ends: {formatting.KINDS[kind]}" for kind in kinds]
         text += self.remarks
         if any(number.left_away != (None, None) for number in numbers):
-            text.append(formatting.LEFT_AWAY)
-        text += self._conditions()
+            text.append(formatting.far_away(excluded_in))
+        text += self._conditions(excluded_in)
         caveats = self._by_column(lambda number: [(number.method, number.caveat)] if number.caveat else [])
         if len(caveats) > len(self.columns):
             caveats = self._by_column(lambda one: [(one.method, one.general_caveat)] if one.caveat else [])
@@ -200,16 +204,15 @@ class SqlAnswers:
         flags = {number.flag for number in numbers}
         return text + [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in flags]
 
-    def _conditions(self) -> list[str]:
+    def _conditions(self, excluded_in: str) -> list[str]:
         """Return the excluded records and what intervals exclude, by columns, not by rows."""
         left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
         interval_notes = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
         excluded = self._by_column(_excluded)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
         if len(excluded) > len(asked):
-            excluded = {
-                formatting.BY_ROW: self._by_column(lambda number: [True] if _excluded(number) else [])[True]
-            }
+            named = self._by_column(lambda number: [True] if _excluded(number) else [])[True]
+            excluded = {formatting.excluded_by_row(excluded_in): named}
         interval_notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
         numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
         of_nothing = self._by_column(

@@ -27,12 +27,13 @@ from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import flips, keep_bounds
 from prdp.plan.explain import omitted
-from prdp.plan.labels import leaves_out
+from prdp.plan.labels import excluded_records
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.question_key import question_text, without_token
 from prdp.plan.reads import CellRead, PlanReader, RowRead
 from prdp.policy import Policy
+from prdp.release.rows import left_out
 from prdp.release.table import CustomRelease, Released
 from prdp.schema import Bounds, Kind, Schema
 
@@ -261,7 +262,7 @@ class CustomPlan:
     def answers_in_words(self, source: Any) -> Iterator[str]:
         """List what would be read and drawn; ``:b`` is the level that is drawn first."""
         domain = self.split * self.share
-        yield from omitted(self.planner.policy, self._left_out)
+        yield from omitted(self.planner.policy, self._omitted)
         yield f"answers  {self.name} of {', '.join(self.columns)}"
         counts, rows = self._statements(source)
         yield from (f"  reads  {statement}" for statement in counts)
@@ -296,7 +297,7 @@ class CustomPlan:
             choices=(("kept budgets from", f"{float(least):.6g} on"),),
             failed=came.failed,
             simulated=reader.synthetic,
-            left_out=self._left_out,
+            left_out=left_out(self._omitted),
         )
 
     def _counted(self, reader: PlanReader) -> Summary:
@@ -315,10 +316,10 @@ class CustomPlan:
         return rows.take(shuffled(kept, entropy)).combine_chunks()
 
     @property
-    def _left_out(self) -> str:
+    def _omitted(self) -> str:
         """Records without a budget among those that are queried, in words."""
         among = [self.planner.where] if self.planner.where is not None else []
-        return leaves_out(self.planner.policy, self.planner.bounds, among=among)
+        return excluded_records(self.planner.policy, self.planner.bounds, among=among)
 
     @property
     def _cells(self) -> CellRead:

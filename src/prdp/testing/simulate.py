@@ -16,6 +16,7 @@ from prdp.plan.methods import Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, Query
 from prdp.release.release import Release
+from prdp.release.rows import left_out
 from prdp.release.table import Released, ReleaseTable
 from prdp.tables.groups import Groups
 from prdp.tables.join import Join
@@ -222,26 +223,26 @@ def share_for(
     def reaches(share: Fraction) -> bool:
         releases = simulate(like, query, share=share, method=method, runs=runs, seed=seed)
         if not measured:
-            truth.extend(true_answers(everybody(like) if left_out else like, query, method))
+            truth.extend(true_answers(everybody(like) if records else like, query, method))
         measured[share] = _error(releases, truth, level)
         return measured[share] <= aim
 
     truth: list[Fraction] = []
-    left_out = _left_out(like, query, method)
+    records = left_out(_omitted(like, query, method))
     low, high = -1, len(SHARES) - 1
     if not reaches(SHARES[high]):
-        return ShareFound(query, None, aim, level, tuple(measured.items()), runs, seed, left_out)
+        return ShareFound(query, None, aim, level, tuple(measured.items()), runs, seed, records)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(SHARES[middle]) else (middle, high)
-    return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed, left_out)
+    return ShareFound(query, SHARES[high], aim, level, tuple(sorted(measured.items())), runs, seed, records)
 
 
-def _left_out(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
+def _omitted(like: Table | Join | Groups, query: Query, method: Chosen | None) -> str:
     """Describe the records of a synthetic table that answers exclude."""
     table, groups = (like.table, like.grouping) if isinstance(like, Groups) else (like, None)
     (plan,) = table.planner.plan([query], 1, groups, options=Options.of(method)).queries
-    return plan.steps[0].labels[0].left_out
+    return plan.steps[0].labels[0].omitted
 
 
 def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fraction) -> float:

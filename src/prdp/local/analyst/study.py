@@ -194,11 +194,10 @@ LEFT_OUT = (
     "is then part of the answer, and the interval allows for it."
 )
 _CUT = (
-    "Values that are large for their clients' budgets are cut or left out, which pulls the sum toward zero, "
+    "Values that are large for their clients' budgets are cut or left out, which {effect}, "
     "often by more than the interval. With a chance of at most {beta:g} a round, an octave in which nobody "
     "is counts as heard: the noise, and the interval, are then far larger than usual."
 )
-_CUT_SIGNED = _CUT.replace("pulls the sum toward zero", "may move the sum either way")
 _CUT_MEAN = (
     "Values that are large for their clients' budgets are cut or left out of the sum, and clients of small "
     "budgets are left out of the count: the mean may be off either way, often by more than the interval. "
@@ -432,7 +431,9 @@ class SumStudy(Study):
     def _bias(self) -> str:
         if self.mean:
             return _CUT_MEAN
-        return _CUT_SIGNED if self.measure.low < 0 < self.measure.high else _CUT
+        signed = self.measure.low < 0 < self.measure.high
+        effect = "may move the sum either way" if signed else "pulls the sum toward zero"
+        return _CUT.format(effect=effect, beta=self.failure)
 
     @property
     def _form(self) -> Literal["bit", "laplace"]:
