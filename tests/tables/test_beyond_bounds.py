@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 
 import prdp
 from prdp.cells.measure import Measure
+from prdp.cells.summary import magnitudes
 from prdp.engines.duckdb.engine import open_source
+from prdp.engines.statements.cells import OwnColumn, statement
 from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.plan.methods import Options
 from prdp.plan.reads import CellRead
@@ -66,6 +69,68 @@ def test_one_key_and_two_find_the_same_records_beyond_the_bounds(
     assert found[0][0] == values.size
     if measured:
         assert found[0][1] == np.clip(values, *bounds).sum()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "bounds", "values"),
+    [
+        ("10000 / v", {"at_most": 100}, (0, 10**12), (0, 10**12, 2**16 * 10**12)),
+        ("10000 / v", {"at_most": 100, "at_least": "1/10000"}, (0, 10**12), (1, 10**8)),
+        ("v / 100", {"at_most": 100}, (1, 10**6), (1, 2**53, 2**62)),
+        ("10000 / greatest(abs(v), 100)", {"at_least": "1e-12"}, (-50, 1000), (0, 10**16, -(10**16))),
+        ("10000 / greatest(abs(v), 100)", {"at_least": "1e-15"}, (-50, 1000), (2**53, 2**62, -(2**62))),
+    ],
+)
+def test_one_key_is_enough_for_wide_bounds_and_mixes_nobody_up(
+    text: str, options: dict[str, Any], bounds: tuple[int, int], values: tuple[int, ...]
+) -> None:
+    """Around every end the doubles of several whole numbers are one; the least and the greatest are there."""
+    near = [value + step for value in values for step in range(-70, 71)]
+    arrow = pyarrow.table({"v": np.array([*near, 2**63 - 1, -(2**63), 1 - 2**63])})
+    limits = {"v": (Fraction(bounds[0]), Fraction(bounds[1]))}
+    found = []
+    for own in (True, False):
+        engine = open_source(arrow, None, own_column=own)
+        policy = prdp.Policy(text, **options).within(engine.schema, limits)
+        read = CellRead(policy, policy.deep_levels, limits, Measure("v", Fraction(1), *bounds), None)
+        assert (statement(read, engine.schema, "t", own_column=own).own is not None) is own
+        (summary,) = engine.summarise(read)
+        found.append((summary.records, sum(cell.total for cell in summary.cells)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "100 / v",
+        "v / 10",
+        "CASE WHEN v BETWEEN -20 AND 30 THEN 10 ELSE 100 / abs(v) END",
+        "sqrt(v) + 1",
+        "power(v, 2) / 50",
+    ],
+)
+@pytest.mark.parametrize("bounds", [(0, 20), (-30, 100), (1, 127)])
+@pytest.mark.parametrize("least", ["2", "1/3", None])
+def test_the_budget_of_one_key_is_never_above_a_record_s_and_leaves_the_same_records_out(
+    text: str, bounds: tuple[int, int], least: str | None
+) -> None:
+    """Every number of a small type is tried; whether the key is enough is a public fact."""
+    arrow = pyarrow.table({"v": np.array([0], dtype=np.int8)})
+    engine = open_source(arrow, None)
+    limits = {"v": (Fraction(bounds[0]), Fraction(bounds[1]))}
+    given = prdp.Policy(text, at_most=100, at_least=least or ("1/100" if "abs" not in text else None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", prdp.errors.RecordsLeftOut)
+        policy = given.within(engine.schema, limits)
+    own = OwnColumn.of(CellRead(policy, policy.deep_levels, limits, None, None), engine.schema)
+    if own is None:
+        return
+    codes = {value: code for code, low, high in magnitudes(-128, 127) for value in range(low, high + 1)}
+    for value in range(-128, 128):
+        quanta = own.quanta.get(codes[value], 0) if own.low <= value <= own.high else 0
+        budget = policy.budget({"v": value})
+        assert (quanta > 0) == (budget is not None)
+        assert quanta * policy.deep_levels.quantum <= Fraction(budget or 0)
 
 
 def test_budgets_below_the_bounds_are_never_above_what_a_record_is_owed() -> None:

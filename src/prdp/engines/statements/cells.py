@@ -5,8 +5,7 @@ The statement is DuckDB's SQL. Each part is total: no row can make it fail.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,7 +21,7 @@ from prdp.cells.measure import Measure
 from prdp.cells.summary import NO_VALUE, CellColumns, Summary, magnitudes
 from prdp.declare.columns import computed_type
 from prdp.declare.groups import Grouping
-from prdp.engines.duckdb.column_types import fits_64_bits
+from prdp.engines.duckdb.column_types import fits_64_bits, whole_range
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.groups import joined, key_columns
 from prdp.expressions.intervals import Interval, bound, outcome
@@ -115,9 +114,6 @@ def _needed(reading: CellRead | KeyRead | UnitRead, schema: Schema) -> frozenset
     return frozenset(named).union(*map(columns, nodes)) & schema.keys()
 
 
-_FARTHEST = 2**53 - 2
-"""Limit from which the next integer may be the same double."""
-
 _WIDEST = 2 ** (2 / PER_OCTAVE)
 """The most by which budgets inside one cell may differ: a magnitude step, and a step to spare."""
 
@@ -128,6 +124,7 @@ class OwnColumn:
 
     Attributes:
         column: The column.
+        ends: What its type can hold.
         low: The least value of a record that takes part; the statement skips records below, which the policy
             leaves out.
         high: The greatest one; likewise.
@@ -137,6 +134,7 @@ class OwnColumn:
     """
 
     column: str
+    ends: tuple[int, int]
     low: int
     high: int
     codes: tuple[int, int]
@@ -147,44 +145,98 @@ class OwnColumn:
     def of(cls, reading: CellRead, schema: Schema) -> OwnColumn | None:
         """Return the shortcut for a reading, or None where it needs two keys."""
         column = _only_column(reading, schema)
-        if column is None:
+        ends = whole_range(schema[column]) if column is not None else None
+        if column is None or ends is None:
             return None
-        low, high = (int(end) for end in reading.bounds[column])
-        codes = [code for code, _, _ in magnitudes(low, high)]
-        low, high = _reached(low, high, reading.levels.below)
-        quanta = _budgets(reading.policy, reading.levels, column, low, high)
-        return None if quanta is None else cls(column, low, high, (min(codes), max(codes)), quanta)
+        codes = [code for code, _, _ in magnitudes(*map(int, reading.bounds[column]))]
+        found = _budgets(reading.policy, reading.levels, column, *ends)
+        return None if found is None else cls(column, ends, *found[0], (min(codes), max(codes)), found[1])
 
-
-def _reached(low: int, high: int, octaves: int) -> tuple[int, int]:
-    """Return the ends of bounds that are so many octaves wider, and still within what a column can hold."""
-    room = (2**octaves - 1) * max(abs(low), abs(high), 1)
-    return max(low - room, -_FARTHEST), min(high + room, _FARTHEST)
+    @property
+    def within(self) -> str:
+        """The condition that a record's value is between the ends, or at least that there is one."""
+        name = quoted(self.column)
+        above, below = self.low > self.ends[0], self.high < self.ends[1]
+        limits = [f"{name} >= {self.low}"] * above + [f"{name} <= {self.high}"] * below
+        return " AND ".join(limits) or f"{name} IS NOT NULL"
 
 
 @lru_cache(maxsize=64)
-def _budgets(policy: Policy, levels: Levels, column: str, low: int, high: int) -> Mapping[int, int] | None:
-    """Return the budget of each magnitude that takes part, or None where one is unknown.
+def _budgets(
+    policy: Policy, levels: Levels, column: str, least: int, greatest: int
+) -> tuple[tuple[int, int], Mapping[int, int]] | None:
+    """Return between which values records take part, and the budget of each magnitude there.
 
-    Kept, because every question about a table needs it again.
+    Or None where a magnitude has no budget of its own. Kept, because every question about a table needs it
+    again.
+
+    Args:
+        policy: The policy.
+        levels: The grid of budgets.
+        column: Its only column.
+        least: The least whole number that the column can hold.
+        greatest: The greatest one.
     """
-    if not _left_out_beyond(policy, levels, column, low, high):
+    ends = _taking_part(policy, levels, column, least, greatest)
+    if ends is None or not _left_out(policy, levels, column, (least, ends[0] - 1), (ends[1] + 1, greatest)):
         return None
-    cells = magnitudes(low, high)
-    values = Intervals.of([Interval(float(first), float(last)) for _, first, last in cells])
-    budgets = bound_each(policy.expression, {column: values}, len(cells))
+    cells, values, budgets = _cells(policy, column, *ends)
     taking_part = budgets.filled & (budgets.high >= levels.least)
     values, budgets, most = values.at(taking_part), budgets.at(taking_part), float(levels.at_most)
     wide = np.minimum(budgets.high, most) > np.minimum(budgets.low, most) * _WIDEST
     if ((budgets.low < levels.least) | wide).any():
         return None
-    if not outcome(policy.expression, {column: Interval(float(low), float(high))}).total and not all(
+    whole = Interval(float(ends[0]), float(ends[1]))
+    if not outcome(policy.expression, {column: whole}).total and not all(
         outcome(policy.expression, {column: one}).total for one in values.single()
     ):
         return None
     codes = [code for (code, _, _), some in zip(cells, taking_part.tolist(), strict=True) if some]
     quanta = zip(codes, levels.quanta_below_each(budgets.low.tolist()), strict=True)
-    return {code: budget for code, budget in quanta if budget}
+    return ends, {code: budget for code, budget in quanta if budget}
+
+
+def _cells(
+    policy: Policy, column: str, low: int, high: int
+) -> tuple[Sequence[tuple[int, int, int]], Intervals, Intervals]:
+    """Return the magnitudes between two values: codes and ends, the doubles in them, and their budgets.
+
+    Doubles beyond 2^53 are those that whole numbers are rounded to, which keeps their order.
+    """
+    cells = magnitudes(low, high)
+    values = Intervals.of([Interval(float(first), float(last)) for _, first, last in cells])
+    return cells, values, bound_each(policy.expression, {column: values}, len(cells))
+
+
+def _taking_part(
+    policy: Policy, levels: Levels, column: str, least: int, greatest: int
+) -> tuple[int, int] | None:
+    """Return the outermost values that have budgets, as far as single values can tell; None without any.
+
+    Between magnitudes of which all records take part and those of which none does, a search finds the end.
+    Whether there are others beyond, or gaps between, is not looked at here.
+    """
+
+    def takes_part(value: int) -> bool:
+        budget = bound(policy.expression, {column: Interval(float(value), float(value))})
+        return not budget.empty and budget.low >= levels.least
+
+    cells, _, budgets = _cells(policy, column, least, greatest)
+    sure = np.flatnonzero(budgets.filled & (budgets.low >= levels.least)).tolist()
+    if not sure:
+        return None
+    low, high = min(cells[place][1] for place in sure), max(cells[place][2] for place in sure)
+    return _farthest(takes_part, low, least), _farthest(takes_part, high, greatest)
+
+
+def _farthest(holds: Callable[[int], bool], inside: int, outside: int) -> int:
+    """Return the last number on the way from one for which a claim holds to another up to which it may."""
+    if holds(outside):
+        return outside
+    while abs(outside - inside) > 1:
+        middle = (inside + outside) // 2
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside
 
 
 def _only_column(reading: CellRead, schema: Schema) -> str | None:
@@ -206,13 +258,17 @@ def _only_column(reading: CellRead, schema: Schema) -> str | None:
     return column
 
 
-def _left_out_beyond(policy: Policy, levels: Levels, column: str, low: int, high: int) -> bool:
-    """Return whether the policy provably leaves out every record beyond the bounds."""
-    beyond = (Interval(-math.inf, float(low - 1)), Interval(float(high + 1), math.inf))
-    if float(low - 1) >= low or float(high + 1) <= high:
-        return False  # beyond 2^53 the neighbouring double may be the bound itself
-    ranges = (bound(policy.expression, {column: interval}) for interval in beyond)
-    return all(budgets.empty or budgets.high < levels.least for budgets in ranges)
+def _left_out(policy: Policy, levels: Levels, column: str, *ranges: tuple[int, int]) -> bool:
+    """Return whether the policy provably leaves out every record with a value in some ranges.
+
+    Rounding to doubles keeps the order of whole numbers, so their doubles are between those of the ends.
+    """
+    budgets = (
+        bound(policy.expression, {column: Interval(float(low), float(high))})
+        for low, high in ranges
+        if low <= high
+    )
+    return all(one.empty or one.high < levels.least for one in budgets)
 
 
 Arrays = dict[str, NDArray[Any]]
@@ -351,8 +407,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
     measure = reading.measure
     added = "value"
     if own:
-        column = quoted(own.column)
-        within = f"{column} BETWEEN {own.low} AND {own.high}"
+        column, within = quoted(own.column), own.within
         inner = grouped_records(
             [f"{column} AS value"],
             records,
