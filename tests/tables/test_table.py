@@ -116,7 +116,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"policy": True}, r"policy=1 for the same for all"),
         ({"policy": 0}, "a budget is positive"),
         ({"policy": float("nan")}, "not a number"),
-        ({"policy": "10000 / balance"}, r"'least\(10000 / greatest\(abs\(balance\), 100\), 100\)'"),
+        ({"policy": "10000 / balance"}, r"'least\(10000 / greatest\(abs\(balance\), 1000\), 10\)'"),
     ],
 )
 def test_a_table_that_is_wrong_by_public_facts_is_not_opened(options: dict[str, Any], says: str) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prdp.declare.exact import exact
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.interval import Ends
-from prdp.release.public_names import Completed
+from prdp.release.public_names import Completed, renamed
 
 if TYPE_CHECKING:
     from prdp.release.release import MovedRelease
@@ -109,6 +109,15 @@ class NumberLike(Completed):
     """The ways in which an answer is used as a number; its interval goes with it."""
 
     __slots__ = ()
+    hints: ClassVar[Mapping[str, str]] = {
+        **renamed("low", "lower", "lower_bound", "ci_low", "min"),
+        **renamed("high", "upper", "upper_bound", "ci_high", "max"),
+        **renamed("interval(level=0.95)", "ci", "conf_int", "confidence_interval"),
+        **renamed("std_error", "stderr", "se", "sem", "standard_error", "std"),
+        **renamed("cv", "coefficient_of_variation"),
+        **renamed("interval() for its ends", "margin_of_error", "moe", "error"),
+        **renamed("value, or float(answer)", "item", "result", "estimate", "scalar", "answer"),
+    }
 
     def __float__(self: formatting.Published) -> float:
         return float(self.exact)

@@ -1,10 +1,10 @@
-"""Completion that lists public names alone: internals stay reachable for prdp's own modules."""
+"""Completion that lists public names alone, and hints at the right name for one that is not there."""
 
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 
 class PublicNames(ABCMeta):
@@ -25,10 +25,27 @@ class PublicNames(ABCMeta):
 
 
 class Completed(metaclass=PublicNames):
-    """Base of classes whose instances hide ``internals`` in ``dir``, too."""
+    """Base of classes whose instances hide ``internals`` in ``dir``, too, and know ``hints`` at other names.
+
+    >>> class Answer(Completed):
+    ...     hints = renamed("low", "lower", "lower_bound")
+    >>> Answer().lower
+    Traceback (most recent call last):
+    ...
+    AttributeError: Answer has no attribute 'lower'. Write low.
+    """
 
     __slots__ = ()
     internals: ClassVar[frozenset[str]] = frozenset()
+    hints: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # with it, a type checker would believe in every name
+
+        def __getattr__(self, name: str) -> Any:
+            for base in type(self).__mro__:
+                if hint := vars(base).get("hints", {}).get(name):
+                    raise AttributeError(f"{type(self).__name__} has no attribute {name!r}. Write {hint}.")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> Iterable[str]:
         """Return the names of the instance without its internals."""
@@ -37,5 +54,14 @@ class Completed(metaclass=PublicNames):
 
 def shown(kind: type, names: Iterable[str]) -> list[str]:
     """Return the names that no class of ``kind``'s bases lists as internal."""
-    hidden = {"internals"}.union(*(vars(base).get("internals", ()) for base in kind.__mro__))
+    hidden = {"internals", "hints"}.union(*(vars(base).get("internals", ()) for base in kind.__mro__))
     return sorted(set(names) - hidden)
+
+
+def renamed(right: str, *names: str) -> dict[str, str]:
+    """Return a hint at ``right`` for each of several names that other libraries use.
+
+    >>> renamed("filter", "where", "query")
+    {'where': 'filter', 'query': 'filter'}
+    """
+    return dict.fromkeys(names, right)

@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.formatting import html_table, marks, optional_library
+from prdp.release.public_names import Completed, renamed
 from prdp.release.release import Release
 from prdp.release.rows import (
     ReleaseRows,
@@ -94,7 +95,7 @@ _Fact = TypeVar("_Fact", bound=Hashable)
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseTable:
+class ReleaseTable(Completed):
     """Private answers by group; everything in it may be published.
 
     Iterating gives (key, releases) pairs in the order in which the keys were listed.
@@ -116,6 +117,18 @@ class ReleaseTable:
         notes: Notes on it, whatever its rows.
         recorded_at: When it was charged, for answers that were recorded before; empty for new ones.
     """
+
+    internals: ClassVar = frozenset({"lines", "lines_within"})
+    hints: ClassVar[Mapping[str, str]] = {
+        **renamed("sort('n', descending=True)", "sort_values", "order_by", "sort_index"),
+        **renamed("top(10)", "head", "nlargest", "limit"),
+        **renamed("to_pandas(), or [key] for a group's answer", "iloc", "loc", "values", "iterrows", "items"),
+        **renamed("keys", "index"),
+        **renamed("filter(lambda key, answer: ...)", "query", "where"),
+        **renamed("to_pandas()", "df", "to_frame", "to_dataframe", "pd"),
+        **renamed("to_polars()", "pl"),
+        **renamed("[key].low and [key].high", "low", "high", "interval", "ci"),
+    }
 
     question: str
     share: Fraction
@@ -487,12 +500,14 @@ Released = Release | ReleaseTable | CustomRelease
 
 
 def shown_key(value: KeyValue) -> str:
-    """Return a key in words: a moment at midnight is its day.
+    """Return a key in words: a moment at midnight is its day, and a whole number has no decimals.
 
     >>> from datetime import datetime
-    >>> shown_key(datetime(2026, 1, 31)), shown_key("clerk"), shown_key(30)
+    >>> shown_key(datetime(2026, 1, 31)), shown_key("clerk"), shown_key(30.0)
     ('2026-01-31', 'clerk', '30')
     """
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value.date()) if _is_day(value) else str(value)  # type: ignore[union-attr]
 
 

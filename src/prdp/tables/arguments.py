@@ -24,6 +24,7 @@ from prdp.expressions.tokens import is_writable
 from prdp.ledger import Binding, DurableLedger, Ledger, MemoryLedger, NoAccount
 from prdp.policy import Policy
 from prdp.schema import Bounds, Kind, Schema
+from prdp.tables.column import text_of
 from prdp.tables.source_registry import (
     OpenedSource,
     count_in_memory,
@@ -79,7 +80,7 @@ def read_immutable(immutable: Iterable[str] | None, schema: Schema) -> tuple[str
     for column in known:
         if schema[column].kind is Kind.OTHER:
             raise InvalidRequest(
-                f"fixed= names {column!r}, which holds {schema[column].native}: filters do not read it."
+                f"immutable= names {column!r}, which holds {schema[column].native}: filters do not read it."
             )
     return tuple(sorted(set(known))) or None
 
@@ -95,7 +96,7 @@ def read_one_row_per_unit(one_row_per_unit: bool, owned: str | None) -> bool:
         raise InvalidRequest(
             "one_row_per_unit=True is for privacy_unit=: it says that whoever is protected has one row. "
             "Without "
-            "privacy_unit=, a row is a record, and fixed= is enough."
+            "privacy_unit=, a row is a record, and immutable= is enough."
         )
     return one_row_per_unit
 
@@ -242,17 +243,18 @@ def _refuse_an_account(**given: object) -> None:
             )
 
 
-def read_condition(condition: str, schema: Schema) -> Node:
-    """Return the condition that a text says about a table's columns, or refuse it."""
+def read_condition(condition: object, schema: Schema) -> Node:
+    """Return the condition that a text or an expression says about a table's columns, or refuse it."""
+    condition = text_of(condition)
     if not isinstance(condition, str):  # its own words may show records
         raise InvalidRequest(
-            f"where() takes a condition as a text, such as where('age >= 18'), and this is a "
-            f"{type(condition).__name__}."
+            "filter takes a condition as a text, such as filter('age >= 18'), or on columns, such as "
+            f"filter(table['age'] >= 18), and this is a {type(condition).__name__}."
         )
     return check(parse(condition), schema, Kind.BOOLEAN, condition)
 
 
-def narrowed(old: Node | None, condition: str, schema: Schema) -> Node:
+def narrowed(old: Node | None, condition: object, schema: Schema) -> Node:
     """Return the filter that lets through what an old one does and for which a condition holds."""
     return both(old, read_condition(condition, schema))
 

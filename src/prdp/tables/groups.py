@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
@@ -21,6 +21,7 @@ from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Schema
+from prdp.tables.column import TableColumn
 from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
@@ -84,9 +85,13 @@ class Groups(Questions[ReleaseTable]):
         """
         return self.table.ledger.remaining_in(self.table.planner.region(self.grouping))
 
-    def filter(self, condition: str) -> Groups:
+    def filter(self, condition: str | TableColumn[Any]) -> Groups:
         """Return the groups of those records alone for which a condition holds."""
         return replace(self, table=self.table.filter(condition))
+
+    def __getitem__(self, item: str) -> TableColumn[ReleaseTable]:
+        """Return a column of the groups, by its name: ``groups["age"].mean(share=0.1)``."""
+        return self._column(item)
 
     def quantiles(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import Summary
@@ -41,6 +41,7 @@ from prdp.tables.arguments import (
     read_snapshot,
     refuse_two_names,
 )
+from prdp.tables.column import TableColumn, text_of
 from prdp.tables.queryable import Queried
 from prdp.tables.source_registry import OpenedSource, found_before
 
@@ -270,7 +271,7 @@ def _immutable_of(
     for column in immutable or ():
         if names[column][0] != private:
             raise InvalidRequest(
-                f"fixed= names {column!r} of {names[column][0]!r}, but only columns of the private table "
+                f"immutable= names {column!r} of {names[column][0]!r}, but only columns of the private table "
                 f"{private!r} are fixed for a record: it may have any rows in other tables."
             )
     return immutable
@@ -334,11 +335,12 @@ class Join(Queried):
             joined += [step for step in self.tree.path(table) if step not in joined]
         return replace(self, tables=tuple(joined))
 
-    def filter(self, condition: str) -> Join:
+    def filter(self, condition: str | TableColumn[Any]) -> Join:
         """Return the join of those results alone for which a condition on their columns holds."""
         planner = self.planner
-        planner.refuse_elsewhere(condition)
-        return self.filtered(read_condition(condition, planner.schema))
+        text = text_of(condition)
+        planner.refuse_elsewhere(text)
+        return self.filtered(read_condition(text, planner.schema))
 
     @property
     def planner(self) -> Planner:

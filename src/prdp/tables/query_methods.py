@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
-from prdp.declare.columns import Number
+from prdp.declare.columns import Number, known_column
 from prdp.declare.exact import Exact, short_repr
 from prdp.declare.groups import Binned, bins
 from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import shown_name
 from prdp.methods import Chosen
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
@@ -29,10 +31,14 @@ from prdp.plan.queries import (
     listed_quantiles,
 )
 from prdp.plan.shares import Shares, gathered
-from prdp.release.public_names import Completed
+from prdp.release.public_names import Completed, renamed
 from prdp.release.table import Released, ReleaseTable
+from prdp.schema import Schema
+from prdp.tables.column import TableColumn
 
 Answered = TypeVar("Answered")
+
+_SUMMARY = ("count", "mean", "std", "min", "q0.25", "median", "q0.75", "max")
 
 
 class Questions(Completed, Generic[Answered]):
@@ -49,6 +55,64 @@ class Questions(Completed, Generic[Answered]):
             *("plan", "plan_keys", "planner", "unit"),
         }
     )
+    hints: ClassVar[Mapping[str, str]] = {
+        **renamed("filter('age >= 40')", "where", "query", "loc"),
+        **renamed("group_by('job', keys=['chef', 'clerk'])", "groupby"),
+        **renamed("group_by(['job', 'year'], keys=...).count(share=...)", "pivot_table", "crosstab", "pivot"),
+        **renamed("agg(n=prdp.count(), mean=prdp.mean('age'), share=...)", "aggregate", "select"),
+        **renamed("describe('age', share=...)", "summarize", "summary"),
+        **renamed("count(share=...)", "size", "shape", "height", "len", "num_rows"),
+        **renamed("mean('age', share=...)", "avg", "average"),
+        **renamed("std('age', share=...)", "stddev"),
+        **renamed("variance('age', share=...)", "var"),
+        **renamed("quantile('age', 0.9, share=...)", "percentile", "approx_quantile"),
+        **renamed("histogram('age', bins=10, share=...)", "hist"),
+        **renamed("count_distinct('job', share=...)", "nunique", "n_unique", "approx_nunique"),
+        **renamed("find_keys('job', share=...), which looks for values privately", "unique", "distinct"),
+        **renamed("schema", "dtypes", "info"),
+        **renamed("remaining", "left", "budget", "epsilon"),
+        **renamed("sum('x * y', share=...), with sum('x', ...) and sum('y', ...)", "corr", "cov"),
+        **renamed("prdp.open_join(...)", "join", "merge"),
+        **renamed(
+            "the expression where it is used: mean('price * quantity', share=...)",
+            *("assign", "with_columns", "mutate", "apply", "map", "fillna", "astype"),
+        ),
+        **renamed("sort() or top(10) on the answers", "sort_values", "order_by", "sort", "nlargest"),
+        **renamed(
+            "count, histogram or other queries: no single record is shown",
+            *("head", "tail", "sample", "limit", "fetch", "show", "iloc", "iterrows", "values", "to_pandas"),
+            *("to_polars", "to_arrow", "to_csv", "collect", "execute"),
+        ),
+    }
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """The columns that questions may name, and their types."""
+
+    @abstractmethod
+    def filter(self, condition: str | TableColumn[Any]) -> Questions[Answered]:
+        """Return those rows alone for which a condition holds."""
+
+    def _column(self, name: str) -> TableColumn[Answered]:
+        """Return a column for expressions, by its name."""
+        if not isinstance(name, str):
+            raise InvalidRequest(
+                f"[{short_repr(name)}] is neither a column's name nor a condition: write table['age'], or "
+                "table[table['age'] >= 40]. No single record is shown."
+            )
+        return TableColumn(self, shown_name(known_column(name, self.schema, "[]")))
+
+    __iter__ = None
+
+    if not TYPE_CHECKING:  # with it, a type checker would believe in every name
+
+        def __getattr__(self, name: str) -> Any:
+            if vars(self) and not name.startswith("_") and name in self.schema:
+                raise AttributeError(
+                    f"{type(self).__name__} has no attribute {name!r}. Write [{name!r}] for the column."
+                )
+            return super().__getattr__(name)
 
     @abstractmethod
     def plan(
@@ -327,6 +391,23 @@ class Questions(Completed, Generic[Answered]):
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
         return self._one(Quantile(column, "1/2", round_to=round_to), share, Options.of(method), redraw=redraw)
+
+    def describe(self, column: str, *, share: Exact, redraw: bool = False) -> ReleaseTable:
+        """Summarise a column: how many values it has, their mean, standard deviation, quartiles and extremes.
+
+        All of it is one charge of ``share``, in six equal parts: the three quartiles share one.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.arange(9000) % 90}, policy=5, bounds={"age": (0, 120)})
+        >>> people.describe("age", share=0.6).asked, people.remaining
+        (('count', 'mean', 'std', 'min', 'q0.25', 'median', 'q0.75', 'max'), Fraction(2, 5))
+        """
+        known = f"({shown_name(column) if column in self.schema else column}) IS NOT NULL"
+        quartiles = Quantile(column, listed_quantiles(["1/4", "1/2", "3/4"]))
+        queries = (Sum(known), Mean(column), Std(column), Min(column), quartiles, Max(column))
+        answers = self.answer_plan(self.plan(*queries, share=share), redraw=redraw)
+        return replace(answers, question=f"summary of {column}", asked=_SUMMARY)
 
     def count_distinct(
         self,

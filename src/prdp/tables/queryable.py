@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share, spelled
@@ -35,6 +35,7 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
+from prdp.tables.column import TableColumn, text_of
 from prdp.tables.groups import Groups
 from prdp.tables.query_methods import Questions, binned
 
@@ -189,8 +190,25 @@ class Queried(Opened, Questions[Release]):
         """The tables that SQL may name."""
 
     @abstractmethod
-    def filter(self, condition: str) -> Self:
+    def filter(self, condition: str | TableColumn[Any]) -> Self:
         """Return those rows alone for which a condition holds."""
+
+    @overload
+    def __getitem__(self, item: str) -> TableColumn[Release]: ...
+
+    @overload
+    def __getitem__(self, item: TableColumn[Any]) -> Self: ...
+
+    def __getitem__(self, item: str | TableColumn[Any]) -> TableColumn[Release] | Self:
+        """Return a column, by its name; or the rows for which a condition on columns holds.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
+        >>> people[people["age"] >= 40].count(share=0.1).question
+        'count where age >= 40'
+        """
+        return self.filter(item) if isinstance(item, TableColumn) else self._column(item)
 
     def filtered(self, condition: Node) -> Self:
         """Return those rows alone for which a condition holds that is checked against the schema."""
@@ -437,7 +455,11 @@ class Queried(Opened, Questions[Release]):
 
     def group_by(
         self,
-        *columns: str | GroupKey | Node | Sequence[str | GroupKey | Node],
+        *columns: str
+        | GroupKey
+        | Node
+        | TableColumn[Any]
+        | Sequence[str | GroupKey | Node | TableColumn[Any]],
         keys: object = None,
         other: bool = False,
     ) -> Groups:
@@ -660,7 +682,7 @@ class Queried(Opened, Questions[Release]):
 def _listed(columns: Sequence[Any]) -> tuple[Any, ...]:
     """Return the columns to group by, which may be given as one list."""
     alone = len(columns) == 1 and isinstance(columns[0], list | tuple)
-    return tuple(columns[0]) if alone else tuple(columns)
+    return tuple(map(text_of, columns[0] if alone else columns))
 
 
 def _keys_of(found: ReleaseTable, columns: Sequence[object], *, other: bool) -> list[Key]:

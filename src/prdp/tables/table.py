@@ -47,6 +47,7 @@ from prdp.tables.arguments import (
     read_policy,
     read_snapshot,
 )
+from prdp.tables.column import TableColumn
 from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
 from prdp.tables.queryable import Queried
 from prdp.tables.source_registry import OpenedSource
@@ -261,11 +262,11 @@ class Table(Queried):
     def _shown_schema(self) -> Schema:
         return self._engine.schema
 
-    def filter(self, condition: str) -> Table:
+    def filter(self, condition: str | TableColumn[Any]) -> Table:
         """Return the table of those records alone for which a condition holds.
 
-        The condition is a SQL expression over the record's own columns, such as ``age >= 40``. A
-        record for which it is unknown (NULL) does not take part.
+        The condition is a SQL expression over the record's own columns, such as ``"age >= 40"``, or an
+        expression such as ``table["age"] >= 40``. A record for which it is unknown (NULL) does not take part.
 
         >>> import numpy
         >>> import prdp

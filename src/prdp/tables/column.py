@@ -1,0 +1,309 @@
+"""A column, or an expression over columns, written as in pandas and Polars: ``table["age"] >= 40``."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from prdp.declare.columns import Number
+from prdp.declare.exact import Exact, short_repr
+from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import moment_literal, text_literal
+from prdp.release.public_names import Completed, renamed
+from prdp.release.table import ReleaseTable
+
+if TYPE_CHECKING:
+    from prdp.tables.query_methods import Questions
+
+Answered = TypeVar("Answered")
+
+_NAME_OR_CONSTANT = re.compile(r"""\w+(\.\d+)?|"[^"]*"|'[^']*'|(DATE|TIMESTAMP) '[^']*'""")
+_DATE_PARTS = (
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "dayofweek",
+    "dayofyear",
+    "hour",
+    "minute",
+    "second",
+)
+_TEXT_FUNCTIONS = {
+    "len": "length",
+    "lower": "lower",
+    "upper": "upper",
+    "strip": "trim",
+    "startswith": "starts_with",
+    "endswith": "ends_with",
+    "contains": "contains",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class TableColumn(Completed, Generic[Answered]):
+    """A column of a table, or an expression over its columns; what ``table["age"]`` returns.
+
+    Comparisons, arithmetic, ``&``, ``|`` and ``~`` give expressions (docs/expressions.md), by which a table
+    is filtered or grouped. Nothing is read before a query is asked.
+
+    >>> import numpy
+    >>> import prdp
+    >>> people = prdp.open({"age": numpy.array([31, 58])}, policy="1", bounds={"age": (0, 120)})
+    >>> (people["age"] >= 40) & ~people["age"].isin([58, 59])
+    <column (age >= 40) AND (NOT (age IN (58, 59)))>
+    >>> people[people["age"] >= 40]["age"].mean(share=0.5).question
+    'mean of age where age >= 40'
+    """
+
+    hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
+        **renamed("count_distinct(share=...)", "nunique", "n_unique", "unique"),
+        **renamed("mean(share=...)", "avg", "average"),
+        **renamed("variance(share=...)", "var"),
+        **renamed("std(share=...)", "stddev"),
+        **renamed("quantile([0.25, 0.75], share=...)", "percentile", "quantiles"),
+        **renamed("histogram(bins=10, share=...)", "hist"),
+        **renamed("isna()", "isnull", "is_null"),
+        **renamed("notna()", "notnull", "is_not_null"),
+        **renamed("isin([...])", "is_in"),
+        **renamed("between(low, high)", "is_between"),
+        **renamed("an expression: table.sum('coalesce(age, 0)', share=...)", "fillna", "fill_null"),
+        **renamed("an expression: table.mean('length(job)', share=...)", "apply", "map", "astype", "cast"),
+        **renamed(
+            "value_counts(share=...) or histogram(bins=10, share=...): no single record is shown",
+            *("head", "tail", "values", "to_list", "tolist", "to_numpy", "iloc", "loc"),
+        ),
+    }
+
+    table: Questions[Answered]
+    text: builtins.str
+
+    def __repr__(self) -> builtins.str:
+        return f"<column {self.text}>"
+
+    def __str__(self) -> builtins.str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        raise InvalidRequest(
+            "a condition on a column is true or false of each record, not as a whole. Join conditions by & "
+            "and |, each in parentheses: (table['age'] >= 40) & (table['job'] == 'chef')."
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+    __iter__ = None
+
+    def _with(self, template: builtins.str, *values: object) -> TableColumn[Answered]:
+        return TableColumn(self.table, template.format(operand(self), *map(operand, values)))
+
+    def __eq__(self, other: object) -> TableColumn[Answered]:  # type: ignore[override]
+        return self._with("{} = {}", other)
+
+    def __ne__(self, other: object) -> TableColumn[Answered]:  # type: ignore[override]
+        return self._with("{} <> {}", other)
+
+    def __lt__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} < {}", other)
+
+    def __le__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} <= {}", other)
+
+    def __gt__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} > {}", other)
+
+    def __ge__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} >= {}", other)
+
+    def __and__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} AND {}", other)
+
+    def __or__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} OR {}", other)
+
+    def __invert__(self) -> TableColumn[Answered]:
+        return self._with("NOT {}")
+
+    def __neg__(self) -> TableColumn[Answered]:
+        return self._with("-{}")
+
+    def __abs__(self) -> TableColumn[Answered]:
+        return self._with("abs({})")
+
+    def __add__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} + {}", other)
+
+    def __radd__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{1} + {0}", other)
+
+    def __sub__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} - {}", other)
+
+    def __rsub__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{1} - {0}", other)
+
+    def __mul__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} * {}", other)
+
+    def __rmul__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{1} * {0}", other)
+
+    def __truediv__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} / {}", other)
+
+    def __rtruediv__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{1} / {0}", other)
+
+    def __mod__(self, other: object) -> TableColumn[Answered]:
+        return self._with("{} % {}", other)
+
+    def isin(self, values: Iterable[object]) -> TableColumn[Answered]:
+        """Return the condition that the value is one of a public list."""
+        if isinstance(values, builtins.str) or not isinstance(values, Iterable):
+            raise InvalidRequest(f"isin({short_repr(values)}) is no list: write isin(['chef', 'clerk']).")
+        listed = list(values)
+        return self._with("{} IN (" + ", ".join(["{}"] * len(listed)) + ")", *listed)
+
+    def between(self, low: object, high: object) -> TableColumn[Answered]:
+        """Return the condition that the value lies from ``low`` to ``high``, both included."""
+        return self._with("{} BETWEEN {} AND {}", low, high)
+
+    def isna(self) -> TableColumn[Answered]:
+        """Return the condition that the value is missing."""
+        return self._with("{} IS NULL")
+
+    def notna(self) -> TableColumn[Answered]:
+        """Return the condition that the value is not missing."""
+        return self._with("{} IS NOT NULL")
+
+    @property
+    def dt(self) -> Accessor[Answered]:
+        """The parts of a date: ``table["opened"].dt.year``."""
+        return Accessor(self, {part: part for part in _DATE_PARTS})
+
+    @property
+    def str(self) -> Accessor[Answered]:
+        """Functions of a text: ``table["job"].str.startswith("ch")``."""
+        return Accessor(self, _TEXT_FUNCTIONS, called=True)
+
+    def count(self, *, share: Exact, **options: Any) -> Answered:
+        """Count the records that have a value; arguments as in ``Table.count``."""
+        return self.table.filter(self.notna()).count(share=share, **options)
+
+    def sum(self, *, share: Exact, **options: Any) -> Answered:
+        """Add up the values; of a condition, count the records for which it holds. As ``Table.sum``."""
+        return self.table.sum(self.text, share=share, **options)
+
+    def mean(self, *, share: Exact, **options: Any) -> Answered:
+        """Find the mean; of a condition, the proportion of records for which it holds. As ``Table.mean``."""
+        return self.table.mean(self.text, share=share, **options)
+
+    def variance(self, *, share: Exact, **options: Any) -> Answered:
+        """Find the variance; as ``Table.variance``."""
+        return self.table.variance(self.text, share=share, **options)
+
+    def std(self, *, share: Exact, **options: Any) -> Answered:
+        """Find the standard deviation; as ``Table.std``."""
+        return self.table.std(self.text, share=share, **options)
+
+    def min(self, *, share: Exact, **options: Any) -> Answered:
+        """Find about how small the smallest value is; as ``Table.min``."""
+        return self.table.min(self.text, share=share, **options)
+
+    def max(self, *, share: Exact, **options: Any) -> Answered:
+        """Find about how large the largest value is; as ``Table.max``."""
+        return self.table.max(self.text, share=share, **options)
+
+    def median(self, *, share: Exact, **options: Any) -> Answered:
+        """Find the median; as ``Table.median``."""
+        return self.table.median(self.text, share=share, **options)
+
+    def quantile(self, q: Any, *, share: Exact, **options: Any) -> Answered | ReleaseTable:
+        """Find a quantile, or several of a list; as ``Table.quantile``."""
+        found: Answered | ReleaseTable = self.table.quantile(self.text, q, share=share, **options)
+        return found
+
+    def count_distinct(self, *, share: Exact, **options: Any) -> Answered:
+        """Count the different values; as ``Table.count_distinct``."""
+        return self.table.count_distinct(self.text, share=share, **options)
+
+    def value_counts(self, *, share: Exact, **options: Any) -> ReleaseTable:
+        """Count the records of each value; as ``Table.value_counts``."""
+        table: Any = self.table
+        counted: ReleaseTable = table.value_counts(self.text, share=share, **options)
+        return counted
+
+    def histogram(
+        self, *, share: Exact, bins: int | None = None, edges: Iterable[Number] | None = None, **options: Any
+    ) -> ReleaseTable:
+        """Count the records in each of some bins; as ``Table.histogram``."""
+        table: Any = self.table
+        counted: ReleaseTable = table.histogram(self.text, bins=bins, edges=edges, share=share, **options)
+        return counted
+
+
+@dataclass(frozen=True, slots=True)
+class Accessor(Completed, Generic[Answered]):
+    """The functions of dates or of texts that a column offers as ``.dt`` and ``.str``."""
+
+    column: TableColumn[Answered]
+    functions: Mapping[str, str]
+    called: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        function = self.functions.get(name)
+        if function is None:
+            raise AttributeError(f"there is no {name!r} here, but {', '.join(self.functions)}.")
+        made = TableColumn(self.column.table, f"{function}({self.column.text})")
+        return (lambda *values: _called(self.column, function, values)) if self.called else made
+
+    def __dir__(self) -> Iterable[str]:
+        """Return the names of the functions."""
+        return sorted(self.functions)
+
+
+def _called(column: TableColumn[Answered], function: str, values: Iterable[object]) -> TableColumn[Answered]:
+    """Return a function of a column and of constants."""
+    return TableColumn(column.table, f"{function}({', '.join([column.text, *map(operand, values)])})")
+
+
+def text_of(expression: object) -> object:
+    """Return the text of a column or a condition; anything else as it is.
+
+    >>> text_of("age >= 40")
+    'age >= 40'
+    """
+    return expression.text if isinstance(expression, TableColumn) else expression
+
+
+def operand(value: object) -> str:
+    """Return a value as the row language writes it, in parentheses where it is an expression.
+
+    >>> operand("O'Neill"), operand(2.5), operand(date(2026, 1, 31)), operand(True)
+    ("'O''Neill'", '2.5', "DATE '2026-01-31'", 'TRUE')
+    """
+    value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    match value:
+        case TableColumn():
+            return value.text if _NAME_OR_CONSTANT.fullmatch(value.text) else f"({value.text})"
+        case bool():
+            return str(value).upper()
+        case str():
+            return text_literal(value)
+        case datetime():
+            return moment_literal(value)
+        case date():
+            return moment_literal(datetime.combine(value, time()))
+        case Decimal() | Real():
+            return f"({value})" if value < 0 else str(value)
+        case _:
+            raise InvalidRequest(
+                f"{short_repr(value)} cannot be compared with a column here. Write a number, a text, a date, "
+                "or isna() for a missing value; or the whole condition as SQL: table.filter('age >= 40')."
+            )

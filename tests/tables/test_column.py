@@ -1,0 +1,194 @@
+"""Columns and conditions written as in pandas mean the same as their SQL, and other names get a hint."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import prdp
+from prdp.errors import InvalidRequest
+from prdp.expressions.nodes import canonical
+from prdp.release.table import ReleaseTable
+from prdp.tables.column import TableColumn
+
+N = 1200
+FARMS = pl.DataFrame(
+    {
+        "scheme": ["area", "animal", "O'Neill"] * (N // 3),
+        "net worth": np.arange(N) % 70 + 0.5,
+        "herd": [None, 4, 7, 11] * (N // 4),
+        "organic": [True, False] * (N // 2),
+        "paid": [date(2023 + place % 2, 1 + place % 12, 5) for place in range(N)],
+    }
+)
+
+Farms = prdp.Table
+Made = Callable[[Farms], Any]
+
+
+def farms() -> Farms:
+    bounds = {"net worth": (0, 100), "herd": (0, 20)}
+    return prdp.open(FARMS, policy=20, bounds=bounds, name="farms")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (lambda t: t["herd"] >= 7, "herd >= 7"),
+        (lambda t: t["HERD"] != np.int64(7), "herd <> 7"),
+        (lambda t: t["net worth"] < Decimal("1.5"), '"net worth" < 1.5'),
+        (lambda t: 3 - t["herd"] > -1, "3 - herd > -1"),
+        (lambda t: -t["herd"] * 2 + 1 <= 0.5, "-herd * 2 + 1 <= 0.5"),
+        (lambda t: 100 / (t["herd"] + 1) % 3 == 1, "(100 / (herd + 1)) % 3 = 1"),
+        (lambda t: abs(t["herd"] - 7) == 3, "abs(herd - 7) = 3"),
+        (lambda t: t["organic"] & (t["herd"] > 4), "organic AND herd > 4"),
+        (lambda t: ~(t["organic"] | t["herd"].isna()), "NOT (organic OR herd IS NULL)"),
+        (lambda t: t["herd"].notna() & t["herd"].between(4, 7), "herd IS NOT NULL AND herd BETWEEN 4 AND 7"),
+        (lambda t: t["scheme"].isin(["area", "O'Neill"]), "scheme IN ('area', 'O''Neill')"),
+        (lambda t: t["organic"] == np.bool_(True), "organic = TRUE"),
+        (lambda t: t["paid"] >= date(2024, 1, 1), "paid >= DATE '2024-01-01'"),
+        (lambda t: t["paid"] < "2024-01-01", "paid < '2024-01-01'"),
+        (lambda t: t["paid"] > datetime(2024, 3, 5, 10), "paid > TIMESTAMP '2024-03-05 10:00:00'"),
+        (lambda t: t["paid"].dt.year == 2024, "year(paid) = 2024"),
+        (lambda t: t["scheme"].str.startswith("ar"), "starts_with(scheme, 'ar')"),
+        (lambda t: t["scheme"].str.len() > t["herd"], "length(scheme) > herd"),
+    ],
+)
+def test_a_condition_on_columns_is_that_of_its_sql(written: Made, meant: str) -> None:
+    table = farms()
+    condition: TableColumn[Any] = written(table)
+    by_column, by_text = table[condition].condition, table.filter(meant).condition
+    assert by_column is not None
+    assert by_text is not None
+    assert canonical(by_column) == canonical(by_text)
+    assert table.filter(condition).condition == by_column
+
+
+@pytest.mark.parametrize(
+    ("asked", "same"),
+    [
+        (lambda t: t["herd"].mean(share="1/8"), lambda t: t.mean("herd", share="1/8")),
+        (lambda t: t["net worth"].sum(share="1/8"), lambda t: t.sum("net worth", share="1/8")),
+        (lambda t: t["organic"].mean(share="1/8"), lambda t: t.mean("organic", share="1/8")),
+        (lambda t: t["herd"].isna().sum(share="1/8"), lambda t: t.sum("herd IS NULL", share="1/8")),
+        (lambda t: t["herd"].count(share="1/8"), lambda t: t.filter("herd IS NOT NULL").count(share="1/8")),
+        (lambda t: (t["herd"] * 2).max(share="1/8"), lambda t: t.max("herd * 2", share="1/8")),
+        (lambda t: t["herd"].min(share="1/8"), lambda t: t.min("herd", share="1/8")),
+        (lambda t: t["herd"].std(share="1/8"), lambda t: t.std("herd", share="1/8")),
+        (lambda t: t["herd"].variance(share="1/8"), lambda t: t.variance("herd", share="1/8")),
+        (lambda t: t["herd"].median(share="1/8"), lambda t: t.median("herd", share="1/8")),
+        (
+            lambda t: t["herd"].quantile([0.1, 0.9], share="1/8"),
+            lambda t: t.quantile("herd", [0.1, 0.9], share="1/8"),
+        ),
+        (
+            lambda t: t["scheme"].count_distinct(share="1/8"),
+            lambda t: t.count_distinct("scheme", share="1/8"),
+        ),
+        (
+            lambda t: t["herd"].histogram(bins=4, share="1/8"),
+            lambda t: t.histogram("herd", bins=4, share="1/8"),
+        ),
+        (
+            lambda t: t["scheme"].value_counts(keys=["area"], share="1/8"),
+            lambda t: t.value_counts("scheme", keys=["area"], share="1/8"),
+        ),
+        (
+            lambda t: t.group_by(t["paid"].dt.year, keys=[2024])["herd"].sum(share="1/8"),
+            lambda t: t.group_by("year(paid)", keys=[2024]).sum("herd", share="1/8"),
+        ),
+    ],
+)
+def test_a_query_of_a_column_is_that_of_the_table(asked: Made, same: Made) -> None:
+    table = farms()
+    answer, again = asked(table), same(table)
+    assert again.recorded_at, "the same question, asked again, costs nothing"
+    assert answer == again
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (lambda t: t["wealth"], "the table has scheme, net worth"),
+        (lambda t: t[:5], "No single record is shown"),
+        (lambda t: t[["herd"]], "neither a column's name nor a condition"),
+        (lambda t: t[(t["herd"] > 1) and (t["herd"] < 3)], "Join conditions by & and |"),
+        (lambda t: t["herd"] == None, r"isna\(\) for a missing value"),  # noqa: E711
+        (lambda t: t["scheme"].isin("area"), r"write isin\(\['chef', 'clerk'\]\)"),
+        (lambda t: t[t["herd"]], "a true or false is needed"),
+    ],
+)
+def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says: str) -> None:
+    with pytest.raises((InvalidRequest, prdp.errors.ExpressionError), match=says):
+        written(farms())
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (lambda t: t.where, "Write filter"),
+        (lambda t: t.groupby, "Write group_by"),
+        (lambda t: t.avg, "Write mean"),
+        (lambda t: t.nunique, "Write count_distinct"),
+        (lambda t: t.size, "Write count"),
+        (lambda t: t.head, "no single record is shown"),
+        (lambda t: t.dtypes, "Write schema"),
+        (lambda t: t.herd, r"Write \['herd'\]"),
+        (lambda t: t["herd"].avg, r"Write mean\(share"),
+        (lambda t: t["paid"].dt.era, "but year, quarter"),
+        (lambda t: t.group_by("scheme", keys=["area"]).size, "Write count"),
+        (lambda t: t.count(share="1/8").ci, "Write interval"),
+        (lambda t: t.count(share="1/8").lower, "Write low"),
+        (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").head, "Write top"),
+        (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").sort_values, "Write sort"),
+    ],
+)
+def test_a_name_of_another_library_is_answered_with_the_right_one(written: Made, says: str) -> None:
+    with pytest.raises(AttributeError, match=says):
+        written(farms())
+
+
+def test_every_hint_is_for_a_name_that_is_not_there() -> None:
+    table = farms()
+    count = table.count(share="1/8")
+    for held in (table, table.group_by("scheme", keys=["area"]), table["herd"], count):
+        hinted = {name for base in type(held).__mro__ for name in vars(base).get("hints", {})}
+        assert not hinted & set(object.__dir__(held))
+        assert not hinted & set(dir(held))
+        assert "hints" not in dir(held)
+        assert not hasattr(held, "no_such_name")
+
+
+def test_a_table_has_no_rows_to_walk_through() -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        list(farms())  # type: ignore[call-overload]
+    assert isinstance(copy.copy(farms())["herd"], TableColumn)
+
+
+def test_a_column_is_described_from_one_charge() -> None:
+    table = farms()
+    found = table.describe("net worth", share="1/2")
+    assert isinstance(found, ReleaseTable)
+    assert found.asked == ("count", "mean", "std", "min", "q0.25", "median", "q0.75", "max")
+    assert table.remaining == prdp.Policy.constant("1/2").at_most
+    assert found["count"].value == pytest.approx(N, abs=60)
+    assert found["mean"].value == pytest.approx(35.1, abs=6)
+    assert found["q0.25"].value < found["median"].value < found["q0.75"].value
+    grouped = table.group_by("organic", keys=[True]).describe("net worth", share="1/4")
+    assert grouped.asked == found.asked
+    assert grouped[True, "count"].value == pytest.approx(N / 2, abs=100)
+
+
+def test_whole_numbers_of_expressions_are_keys_without_decimals() -> None:
+    table = farms()
+    found = table.group_by("year(paid)", keys=[2023, 2024]).count(share="1/2")
+    assert "2023 " in str(found)
+    assert "2023.0" not in str(found)
+    assert found[2023].value == pytest.approx(N / 2, abs=40)
