@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from prdp.engines.registry import ENGINES
-from prdp.engines.versions import _REQUIREMENT, is_below, lowest_tested
+from prdp.engines.registry import _REQUIREMENT, ENGINES, is_below, lowest_tested
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

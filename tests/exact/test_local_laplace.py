@@ -10,10 +10,9 @@ import pytest
 
 from prdp.local.client.campaign import Campaign
 from prdp.local.client.client import laws_for, own_of
-from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import DomainCount
 from prdp.local.protocols.ldp_sums import ClippedSum
-from prdp.local.protocols.protocol import FrameworkProtocol, Record
+from prdp.local.protocols.protocol import FrameworkProtocol, Record, steps_of
 from prdp.local.protocols.randomisers import Law, NoisyValue
 from prdp.local.protocols.summing import ProportionalSum, RatioSum
 from prdp.testing.local_contract import Laws, largest_log_ratio

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,7 @@ from prdp.cli.advice import at_the_command_line
 from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answers
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import number, reading
-from prdp.cli.table_options import statement_words
+from prdp.cli.table_options import STATEMENT, read_statement_from
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.project import named_in
@@ -172,12 +171,6 @@ def _place(at: float, low: float, high: float, columns: int) -> int:
 
 TERMINAL = "terminal"
 
-STATEMENT = typer.Argument(
-    help='The question, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
-    metavar="SQL",
-    autocompletion=statement_words,
-    show_default=False,
-)
 _SHARE = typer.Option(
     help="The part of every record's budget that it may use, such as 0.05.",
     metavar="SHARE",
@@ -263,11 +256,6 @@ def ask(
     show_answers(answers, form, output)
     if plot is not None:
         _draw(answers, plot, to_stderr=output is None and form in (Format.JSON, Format.CSV))
-
-
-def read_statement_from(given: str) -> str:
-    """Return a statement; - reads it from the standard input."""
-    return sys.stdin.read() if given == "-" else given
 
 
 def _announce(place: Path | str) -> None:

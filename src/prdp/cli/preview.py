@@ -11,10 +11,9 @@ import typer
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
-from prdp.cli.ask import STATEMENT, read_statement_from
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
-from prdp.cli.table_options import tables_here
+from prdp.cli.table_options import STATEMENT, read_statement_from, tables_here
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project, named_in, project

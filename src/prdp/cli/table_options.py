@@ -1,8 +1,9 @@
-"""Options that declare a table on the command line, their completion, and the project that they make."""
+"""Options of several commands: a statement, a table's declaration, their completion, and the project they make."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,19 @@ def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
     before = incomplete[: word.start()]
     return [before + name for name in _names(ctx) if name.lower().startswith(word[0].lower())]
+
+
+STATEMENT = typer.Argument(
+    help='The question, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
+    metavar="SQL",
+    autocompletion=statement_words,
+    show_default=False,
+)
+
+
+def read_statement_from(given: str) -> str:
+    """Return a statement; - reads it from the standard input."""
+    return sys.stdin.read() if given == "-" else given
 
 
 def _columns(ctx: typer.Context) -> Iterable[str]:

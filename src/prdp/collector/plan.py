@@ -13,7 +13,7 @@ from prdp.errors import InvalidRequest
 from prdp.local import Campaign, Estimate, Study
 from prdp.local.client.campaign import policy_facts, read_policy
 from prdp.local.client.facts import FactReader, listed, read_object
-from prdp.local.client.values import Category
+from prdp.local.protocols.protocol import Category
 from prdp.policy import Policy
 
 Ask = Literal["count", "sum", "mean", "frequencies", "quantiles"]

@@ -17,7 +17,7 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
 ENDINGS = (".png", ".svg", ".pdf", ".html")
 
 
-def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any]:
+def axes(count: int = 1, *, height: float = 3.5) -> list[Any]:
     """Return new axes side by side, in a figure of their own; a notebook shows it below its cell.
 
     Raises:
@@ -30,7 +30,7 @@ def axes(count: int = 1, *, width: float = 6.0, height: float = 3.5) -> list[Any
     make: Callable[..., Figure] = Figure
     if "ipykernel" in sys.modules:  # a notebook shows what pyplot has made
         from matplotlib.pyplot import figure as make  # noqa: PLC0415
-    figure = make(figsize=(width * count, height), layout="constrained")
+    figure = make(figsize=(6.0 * count, height), layout="constrained")
     return list(figure.subplots(1, count, sharey=True, squeeze=False)[0])
 
 

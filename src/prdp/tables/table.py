@@ -22,7 +22,7 @@ from prdp.declare.units import MAX_ROWS, PrivacyUnit, read_max_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
 from prdp.engines.registry import engine_for
-from prdp.engines.sources.categories import categories_of, reference
+from prdp.engines.sources.frames import categories_of, reference
 from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical

@@ -237,12 +237,12 @@ def _lake_query(connection: Any, name: str, given: object, types: Mapping[str, s
 
     if _is(given, "deltalake", "DeltaTable") or (isinstance(given, Path) and is_delta(given)):
         _refuse_without("deltalake", "delta", "a Delta table")
-        from prdp.engines.sources.delta import DeltaRows  # noqa: PLC0415
+        from prdp.engines.sources.lakes import DeltaRows  # noqa: PLC0415
 
         with _words_of_libraries("the Delta table"):
             return batch_query(connection, name, DeltaRows(given), types)
     _refuse_without("pyiceberg", "iceberg", "an Iceberg table")
-    from prdp.engines.sources.iceberg import IcebergRows  # noqa: PLC0415
+    from prdp.engines.sources.lakes import IcebergRows  # noqa: PLC0415
 
     with _words_of_libraries("the Iceberg table"):
         return batch_query(connection, name, IcebergRows(given), types)

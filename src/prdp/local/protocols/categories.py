@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader, column_name, listed, whole_text
-from prdp.local.client.values import Category, bin_of, category_of
-from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
+from prdp.local.protocols.protocol import (
+    BIT,
+    Category,
+    Facts,
+    Field,
+    Record,
+    Tally,
+    bin_of,
+    category_of,
+    column_totals,
+)
 from prdp.local.protocols.randomisers import PRIME, Bit, Hashed, Law, Symbol
 
 if TYPE_CHECKING:

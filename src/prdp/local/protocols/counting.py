@@ -10,8 +10,7 @@ from typing import ClassVar, Literal, get_args
 
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader, column_name, sayable
-from prdp.local.client.values import number_of
-from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
+from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals, number_of
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 from prdp.noise.exponential import digit_count
 

@@ -11,9 +11,8 @@ from typing import ClassVar, Literal, get_args
 from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader
-from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
-from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals
+from prdp.local.protocols.protocol import BIT, Facts, Field, Record, Tally, column_totals, steps_of
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 from prdp.local.protocols.summing import Octaves, OfOneColumn, measure_facts, octave_of, read_measure
 

@@ -12,9 +12,8 @@ from prdp.cells.measure import Measure
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
 from prdp.local.client.facts import FactReader, column_name, sayable
-from prdp.local.client.values import steps_of
 from prdp.local.protocols.counting import bits_deviation, bits_estimate, laplace_deviation, noisy_field
-from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals
+from prdp.local.protocols.protocol import BIT, Facts, Field, Own, Tally, Terms, column_totals, steps_of
 from prdp.local.protocols.randomisers import Bit, Law, NoisyValue
 
 _FINEST = 1e-9

@@ -15,8 +15,8 @@ from prdp.cells.measure import Measure
 from prdp.errors import InvalidRequest
 from prdp.levels import Levels
 from prdp.local.client.client import own_of
-from prdp.local.client.values import number_of, steps_of
 from prdp.local.protocols.categories import Bins, Categories
+from prdp.local.protocols.protocol import number_of, steps_of
 from prdp.local.protocols.summing import RatioGrid
 from prdp.policy import Policy
 
