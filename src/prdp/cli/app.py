@@ -78,11 +78,29 @@ class LazyGroup(TyperGroup):
             self._listing = False
 
 
+_MEANT = {
+    **dict.fromkeys(("explain", "plan", "dry-run"), 'prdp ask "SELECT ..." --share 0.1 --dry-run'),
+    **dict.fromkeys(("query", "sql", "run", "select", "execute"), 'prdp ask "SELECT ..." --share 0.1'),
+    **dict.fromkeys(("remaining", "budget", "status", "account", "history", "log", "spent"), "prdp ledger"),
+    **dict.fromkeys(("validate", "verify", "lint", "doctor", "schema", "tables", "describe"), "prdp check"),
+    **dict.fromkeys(("simulate", "estimate", "error", "accuracy"), 'prdp preview "SELECT ..."'),
+    **dict.fromkeys(("new", "create", "start", "setup", "add"), "prdp init FILE"),
+    "help": "prdp --help",
+    "version": "prdp --version",
+}
+"""What to write in place of commands that others have."""
+
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 
 
 class Commands(LazyGroup):
     """All commands; each one ends with an exit code and, where something is wrong, with a message."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; one that others have ends in what to write."""
+        if args and args[0] in _MEANT:
+            ctx.fail(f"There is no command {args[0]!r}. Write: {_MEANT[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep what was written, to be looked at before it is understood: a complaint would repeat it."""

@@ -16,7 +16,7 @@ from prdp.cli.advice import at_the_command_line
 from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answers
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import number, reading
-from prdp.cli.table_options import STATEMENT, read_statement_from
+from prdp.cli.table_options import STATEMENT, WRITTEN, read_statement_from
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
 from prdp.projects.project import named_in
@@ -203,9 +203,10 @@ _OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_defaul
 
 @at_the_command_line
 def ask(
-    statement: Annotated[str, STATEMENT],
+    statement: Annotated[str | None, STATEMENT] = None,
     *,
     share: Annotated[str, _SHARE],
+    written: Annotated[Path | None, WRITTEN] = None,
     shares: Annotated[list[str] | None, _SHARES] = None,
     table: Annotated[str | None, given.TABLE] = None,
     table_name: Annotated[str | None, given.TABLE_NAME] = None,
@@ -218,6 +219,7 @@ def ask(
     types: Annotated[list[str] | None, given.TYPES] = None,
     keys: Annotated[list[str] | None, given.KEYS] = None,
     privacy_unit: Annotated[str | None, given.PRIVACY_UNIT] = None,
+    max_rows: Annotated[int | None, given.MAX_ROWS] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     file: Annotated[Path | None, given.PROJECT] = None,
     who: Annotated[str | None, _WHO] = None,
@@ -234,11 +236,12 @@ def ask(
     The table is one of prdp.toml, or that of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
-    statement, form = read_statement_from(statement), Format.JSON if as_json else form
+    statement, form = read_statement_from(statement, written), Format.JSON if as_json else form
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}
-    rest = {"database": database, "table_name": table_name, "privacy_unit": privacy_unit, "ledger": ledger}
-    opened = given.opened(file, table, policy, who, {**limits, **columns, **rest})
+    place = {"database": database, "table_name": table_name, "ledger": ledger}
+    whose = {"privacy_unit": privacy_unit, "max_rows": max_rows}
+    opened = given.opened(file, table, policy, who, {**limits, **columns, **place, **whose})
     parts = given.shares_of(shares or ())
     if dry_run:
         write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))

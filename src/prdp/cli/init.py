@@ -60,6 +60,7 @@ def init(
     types: Annotated[list[str] | None, given.TYPES] = None,
     keys: Annotated[list[str] | None, given.KEYS] = None,
     privacy_unit: Annotated[str | None, given.PRIVACY_UNIT] = None,
+    max_rows: Annotated[int | None, given.MAX_ROWS] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     types_like: Annotated[Path | None, _TYPES_LIKE] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a prdp.toml that is there.")] = False,
@@ -81,6 +82,7 @@ def init(
         "at_most": at_most,
         "at_least": at_least,
         "privacy_unit": privacy_unit,
+        "max_rows": max_rows,
         "ledger": ledger,
     }
     options |= {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}

@@ -13,21 +13,26 @@ from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
 from prdp.cli.printing import counting, grid, show, show_json
-from prdp.cli.table_options import STATEMENT, read_statement_from, tables_here
+from prdp.cli.table_options import STATEMENT, WRITTEN, read_statement_from, tables_here
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project, named_in, project
 from prdp.projects.toml_file import listed
 from prdp.release import style
 from prdp.release.table import shown_key
-from prdp.testing.preview import Errors, is_law, made_up, roundings_of
+from prdp.testing.preview import EVEN, Errors, is_law, made_up, roundings_of
 from prdp.testing.preview import preview as measured
 from prdp.testing.truth import left_out_of
 
+_EVENLY = (
+    "On 100,000 made-up records, uniform within the public bounds. Errors on your records differ: describe "
+    "them with --like, a file or a distribution such as balance=lognormal:8,1,n=40000."
+)
 _SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 
 LIKE = typer.Option(
-    help="Public or made-up records like yours: a file, or a law such as normal:50000,50000,n=200000.",
+    help="Public or made-up records like yours: a file, or a distribution such as "
+    "normal:50000,50000,n=200000; by default, columns are uniform within their bounds.",
     metavar="FILE|LAW",
     autocompletion=tables_here,
     show_default=False,
@@ -37,9 +42,10 @@ RUNS = typer.Option(min=1, max=100_000, help="How many answers to simulate.")
 
 @at_the_command_line
 def preview(
-    statement: Annotated[str, STATEMENT],
+    statement: Annotated[str | None, STATEMENT] = None,
     *,
-    like: Annotated[str, LIKE],
+    written: Annotated[Path | None, WRITTEN] = None,
+    like: Annotated[str, LIKE] = EVEN,
     share: Annotated[
         list[str] | None,
         typer.Option(help="A share to try; may be repeated.", metavar="SHARE", show_default=False),
@@ -55,7 +61,7 @@ def preview(
 
     Reads no private record and charges nothing.
     """
-    statement = read_statement_from(statement)
+    statement = read_statement_from(statement, written)
     opened = project(file)
     name = named_in(statement, opened)
     opened, records = synthetic(opened, name, like)
@@ -71,7 +77,7 @@ def preview(
     if as_json:
         show_json([{"share": str(one), **_plain(line)} for one, line in found])
     else:
-        _show(found, runs, left_out_of(opened, name, records))
+        _show(found, runs, [_EVENLY * (like == EVEN), left_out_of(opened, name, records)])
     if plot is not None:
         style.save(_drawn(found), plot)
 
@@ -92,13 +98,13 @@ def synthetic(opened: Project, name: str, like: str) -> tuple[Project, Any]:
     return opened.with_rounding(name, roundings_of(facts)), made_up(like, facts, facts.bounds)
 
 
-def _show(found: list[tuple[Fraction, Errors]], runs: int, left_out: str) -> None:
+def _show(found: list[tuple[Fraction, Errors]], runs: int, remarks: list[str]) -> None:
     made = grid(("column", "share", "median error", "95 in 100 within", "in interval", "flagged"), left=(0,))
     for share, line in found:
         parts = [percent(part) for part in (line.median, line.often, line.covered, line.flagged)]
         made.add_row(plain(line.column), str(share), *parts)
     caption = f"{runs} simulated answers a share, over all rows; errors in percent of the truth."
-    show(made, "", caption, *filter(None, [left_out]), *without_records([line for _, line in found]))
+    show(made, "", caption, *filter(None, remarks), *without_records([line for _, line in found]))
 
 
 def without_records(lines: Iterable[Errors]) -> list[str]:

@@ -60,6 +60,9 @@ def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
     return [before + name for name in _names(ctx) if name.lower().startswith(word[0].lower())]
 
 
+WRITTEN = typer.Option(
+    "--file", "-f", help="Read the question from a file.", metavar="FILE", show_default=False
+)
 STATEMENT = typer.Argument(
     help='The question, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
     metavar="SQL",
@@ -68,9 +71,16 @@ STATEMENT = typer.Argument(
 )
 
 
-def read_statement_from(given: str) -> str:
-    """Return a statement; - reads it from the standard input."""
-    return sys.stdin.read() if given == "-" else given
+def read_statement_from(statement: str | None, file: Path | None) -> str:
+    """Return a statement, also from a file or from the standard input (-)."""
+    if (statement is None) == (file is None):
+        raise InvalidRequest(
+            'write one question: "SELECT COUNT(*) FROM accounts", or --file question.sql, or - for the '
+            "standard input."
+        )
+    if file is not None:
+        return file.read_text(encoding="utf-8")
+    return sys.stdin.read() if statement == "-" else str(statement)
 
 
 def _columns(ctx: typer.Context) -> Iterable[str]:
@@ -148,6 +158,13 @@ KEYS = _option(
     column_values,
 )
 PRIVACY_UNIT = _option("--privacy-unit", "The column that says whose row it is.", "COLUMN", columns)
+MAX_ROWS = typer.Option(
+    "--max-rows",
+    min=1,
+    help="With --privacy-unit: one unit adds at most so many times what one row can add. A wide guess does.",
+    metavar="NUMBER",
+    show_default=False,
+)
 LEDGER = _option("--ledger", "The file or PostgreSQL database that keeps the account.", "FILE")
 PROJECT = _option("--project", "The project file; by default the nearest prdp.toml.", "FILE")
 
@@ -165,6 +182,7 @@ def entry(
     types: Sequence[str] = (),
     keys: Sequence[str] = (),
     privacy_unit: str | None = None,
+    max_rows: int | None = None,
     ledger: str | None = None,
 ) -> dict[str, Any]:
     """Return a table as a project file says it."""
@@ -182,6 +200,7 @@ def entry(
         },
         "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
         "privacy_unit": privacy_unit,
+        "max_rows": max_rows,
         "ledger": ledger,
     }
     return {key: value for key, value in made.items() if value}

@@ -128,10 +128,24 @@ def search_of(listed: Any) -> Mapping[str, Any] | None:
 
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
     """Return what a caller lists for an entry of GROUP BY, or what was found; capitals do not matter."""
+    if (replaced := _replaced(item.checked.node, keys)) is not None:
+        return replaced
     wanted = {name.lower() for name in (*item.names, item.text)}
     listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
     refuse_queries(listed, "keys", f" for {item.text!r}")
     return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed
+
+
+def _replaced(node: Node, keys: Mapping[str, Any]) -> list[Any] | None:
+    """Return the keys of coalesce(job, 'unknown'): those listed for the column, and the constant."""
+    match node:
+        case Call(name="coalesce", args=(Column(name=column), constant)) if isinstance(constant, Literals):
+            listed = next((one for name, one in keys.items() if str(name).lower() == column.lower()), None)
+            return (
+                list(dict.fromkeys([*listed, constant.value])) if isinstance(listed, list | tuple) else None
+            )
+        case _:
+            return None
 
 
 def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:

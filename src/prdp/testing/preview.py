@@ -21,6 +21,9 @@ from prdp.projects.toml_file import ProjectText
 from prdp.release.formatting import INSUFFICIENT_BUDGET
 from prdp.schema import ColumnType, Kind
 
+EVEN = "even"
+"""Made-up records of which nothing is stated: uniform within the public bounds."""
+
 _SEED = 2026
 _MAX = 50_000_000
 _ROWS = 100_000
@@ -42,19 +45,22 @@ def is_law(text: str) -> bool:
 
     A law that there is not is one too, unless a file is called so: the error then lists the laws.
     """
-    return _WRITTEN.fullmatch(text) is not None and not Path(text).exists()
+    return text == EVEN or (_WRITTEN.fullmatch(text) is not None and not Path(text).exists())
 
 
 def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> dict[str, NDArray[Any]]:
     """Return made-up records of a table, the same ones every time.
 
-    Columns with public keys hold them evenly, other bounded numbers lie evenly within their bounds.
+    Columns with public keys hold them evenly, other bounded numbers lie evenly within their bounds, and a
+    privacy unit has two rows on average.
 
     Args:
-        text: ``[COLUMN=]LAW:NUMBERS[,n=ROWS]``, such as ``normal:50000,50000,n=200000``.
+        text: ``[COLUMN=]LAW:NUMBERS[,n=ROWS]``, such as ``normal:50000,50000,n=200000``; or ``even``.
         facts: The table's columns, policy and keys.
         bounds: Its public bounds.
     """
+    if text == EVEN:
+        return _completed({}, np.random.default_rng(_SEED), _ROWS, facts, bounds)
     found = _WRITTEN.fullmatch(text)
     if found is None or found["law"] not in _LAWS:
         near = get_close_matches(found["law"] if found else text, _LAWS, n=1)
@@ -79,8 +85,19 @@ def made_up(text: str, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]) -> d
     made = {column: draw(random, rows, *numbers)}
     if facts.schema[column].integer:
         made[column] = np.rint(made[column]).astype(np.int64)
+    return _completed(made, random, rows, facts, bounds)
+
+
+def _completed(
+    made: dict[str, NDArray[Any]], random: Any, rows: int, facts: Facts, bounds: Mapping[str, tuple[Any, Any]]
+) -> dict[str, NDArray[Any]]:
+    """Return the columns that are made, and all others."""
+    unit = facts.unit.id if facts.unit is not None else None
     for name, kind in facts.schema.items():
-        if name not in made:
+        if name not in made and name == unit:
+            units = random.integers(0, max(1, rows // 2), rows)
+            made[name] = units if kind.kind is Kind.NUMBER else units.astype(str)
+        elif name not in made:
             made[name] = _filled(random, rows, kind, facts.keys.get(name), bounds.get(name))
     return made
 

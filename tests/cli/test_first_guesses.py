@@ -1,0 +1,89 @@
+"""What people type first in the shell works, or ends in the command to type."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import piped, write_loans, write_project
+
+COUNT = "SELECT COUNT(*) AS n FROM loans"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("explain", "--dry-run"),
+        ("query", "prdp ask"),
+        ("remaining", "prdp ledger"),
+        ("history", "prdp ledger"),
+        ("validate", "prdp check"),
+        ("simulate", "prdp preview"),
+        ("new", "prdp init"),
+    ],
+)
+def test_a_command_that_others_have_ends_in_what_to_write(typed: str, meant: str) -> None:
+    ran = piped(typed, COUNT)
+    assert ran.returncode == 2
+    assert f"no command '{typed}'" in ran.stderr
+    assert meant in ran.stderr
+
+
+def test_a_question_may_be_in_a_file(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    (tmp_path / "question.sql").write_text(COUNT)
+    for option in ("--file", "-f"):
+        ran = piped("ask", option, "question.sql", "--share", "0.1", folder=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        assert "share 1/10" in ran.stdout
+    assert "(recorded " in ran.stdout
+    neither = piped("ask", "--share", "0.1", folder=tmp_path)
+    both = piped("ask", COUNT, "--file", "question.sql", "--share", "0.1", folder=tmp_path)
+    for wrong in (neither, both):
+        assert wrong.returncode == 2
+        assert "write one question" in wrong.stderr
+    missing = piped("ask", "--file", "nothing.sql", "--share", "0.1", folder=tmp_path)
+    assert missing.returncode == 1
+    assert "No such file" in missing.stderr
+
+
+def test_a_preview_needs_no_records_like_the_real_ones(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    ran = piped("preview", COUNT, "--share", "0.1", "--runs", "3", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "uniform within the public bounds" in " ".join(ran.stdout.split())
+    stated = piped(
+        "preview",
+        COUNT,
+        "--share",
+        "0.1",
+        "--runs",
+        "3",
+        "--like",
+        "days=uniform:1,60,n=500",
+        folder=tmp_path,
+    )
+    assert "uniform within the public bounds" not in " ".join(stated.stdout.split())
+
+
+def test_a_previewed_unit_has_rows_of_its_own(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    declared = ("--type", "days=integer", "--bounds", "days=1:60", "--privacy-unit", "branch")
+    made = piped("init", "loans.csv", "--policy", "1", *declared, "--max-rows", "30000", folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert tomllib.loads((tmp_path / "prdp.toml").read_text())["tables"]["loans"]["max_rows"] == 30_000
+    counted = "SELECT COUNT(DISTINCT branch) AS n FROM loans"
+    ran = piped("preview", counted, "--share", "0.5", "--runs", "3", "--json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    found = tomllib.loads("found = " + ran.stdout.replace('":', '" =').replace("\n", " "))["found"]
+    assert float(found[0]["median"]) < 0.01, "100,000 rows of about 50,000 units, and not of one"
+
+
+def test_keys_of_a_column_whose_missing_values_are_replaced_follow(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    asked = "SELECT COALESCE(branch, 'unknown') AS branch, COUNT(*) AS n FROM loans GROUP BY 1"
+    ran = piped("ask", asked, "--share", "0.1", "--format", "csv", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split(",")[0] for line in ran.stdout.splitlines()] == ["branch", "north", "south", "unknown"]
