@@ -1,4 +1,4 @@
-"""Options of several commands: a statement, a table's declaration, their completion, and the project they make."""
+"""Options of several commands: a statement, a table and its declaration, their completion, the project."""
 
 from __future__ import annotations
 

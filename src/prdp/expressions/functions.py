@@ -289,6 +289,13 @@ ARITHMETIC_MEANING: dict[ArithmeticOp, Callable[[float, float], float | None]] =
     "%": remainder,
 }
 
+RISING: dict[NumberFunction, Callable[[float], float]] = {
+    "floor": lambda x: x if math.isinf(x) else float(math.floor(x)),
+    "ceil": lambda x: x if math.isinf(x) else float(math.ceil(x)),
+    "sign": sign,
+}
+"""Functions of one number that are exact and never fall: the ends of an interval bound them."""
+
 FUNCTION_MEANING: dict[NumberFunction, Callable[..., float | None]] = {
     "least": min,
     "greatest": max,
@@ -300,7 +307,5 @@ FUNCTION_MEANING: dict[NumberFunction, Callable[..., float | None]] = {
     "exp": exponential,
     "power": power,
     "round": rounded,
-    "floor": lambda x: x if math.isinf(x) else float(math.floor(x)),
-    "ceil": lambda x: x if math.isinf(x) else float(math.ceil(x)),
-    "sign": sign,
+    **RISING,
 }

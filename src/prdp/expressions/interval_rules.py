@@ -17,6 +17,7 @@ from prdp.expressions.evaluate import LIMITS, whole
 from prdp.expressions.functions import (
     ARITHMETIC_MEANING,
     FUNCTION_MEANING,
+    RISING,
     CastTarget,
     MomentPart,
     is_whole,
@@ -160,8 +161,8 @@ def _quotient(left: Interval, right: Interval) -> Interval:
     return hull(parts)
 
 
-def call(name: NumberFunction, args: Sequence[Interval]) -> Outcome:  # noqa: C901, PLR0911  (one a function)
-    """Return the range of a function of numbers; a function without a case is a type error."""
+def call(name: NumberFunction, args: Sequence[Interval]) -> Outcome:  # noqa: PLR0911  (one a function)
+    """Return the range of a function of numbers; one that is not in ``RISING`` has a case of its own."""
     if any(arg.empty for arg in args):
         return Outcome(EMPTY, total=True)
     first = args[0]
@@ -180,13 +181,13 @@ def call(name: NumberFunction, args: Sequence[Interval]) -> Outcome:  # noqa: C9
             return Outcome(values, total=True)
         case "power":
             return _power(first, args[1])
-        case "floor" | "ceil" | "sign":
-            return Outcome(_ends(FUNCTION_MEANING[name], first), total=True)
         case "round":
             digits = [arg.low for arg in args[1:]]  # a constant
             return Outcome(_ends(lambda x: rounded(x, *digits), first), total=True)
         case "ln" | "log2" | "log10":
             return _on_not_negative(first, FUNCTION_MEANING[name], spare=_DOUBLES_TO_SPARE)
+        case _:
+            return Outcome(_ends(RISING[name], first), total=True)
 
 
 _PART_LIMITS: dict[MomentPart, tuple[float, float]] = {

@@ -13,10 +13,13 @@ from prdp.expressions.check import NO_INTERVAL, NO_PART, joined_texts, miscounte
 from prdp.expressions.functions import (
     ADDED,
     MOMENT_PARTS,
+    NUMBER_FUNCTIONS,
     PARTS_SPELLED,
     CastTarget,
     FunctionName,
     MomentPart,
+    NumberFunction,
+    arity,
 )
 from prdp.expressions.nodes import (
     Arithmetic,
@@ -383,6 +386,21 @@ def of_row(  # noqa: PLR0917  (one a column of the table)
     return Construct(node, rule, reads, shown, f"SELECT {sample} FROM accounts", note)
 
 
+def _counted(sample: str) -> str:
+    return f"COUNT(*) FILTER (WHERE {sample})"
+
+
+def _of_number(name: NumberFunction) -> Construct:
+    """Return the construct of a function of one number, for which sqlglot has a class of the same name."""
+    return of_row(
+        name.title(), function(name, "this"), ("this",), f"`{name}(x)`", _counted(f"{name}(age) > 0")
+    )
+
+
+_OF_ONE_NUMBER = tuple(
+    name for name in NUMBER_FUNCTIONS if arity(name) == (1, 1) and name not in _LOGARITHMS.values()
+)
+
 ROWS: tuple[Construct, ...] = (
     of_row("Literal", read_literal, ("this",), "`30`, `0.5`, `'clerk'`", "SUM(age) + 0.5"),
     of_row("Boolean", read_boolean, ("this",), "`TRUE`, `FALSE`", "COUNT(*) FILTER (WHERE vip = TRUE)"),
@@ -433,16 +451,7 @@ ROWS: tuple[Construct, ...] = (
         "a condition that is unknown does not hold",
     ),
     of_row("If", read_if, ("this", "true", "false"), "`IF(a, b, c)`", "SUM(IF(vip, 1, 0))"),
-    of_row("Abs", function("abs", "this"), ("this",), "`abs(x)`", "SUM(abs(age))"),
-    of_row(
-        "Sqrt",
-        function("sqrt", "this"),
-        ("this",),
-        "`sqrt(x)`",
-        "SUM(sqrt(age))",
-    ),
-    of_row("Ln", function("ln", "this"), ("this",), "`ln(x)`", "COUNT(*) FILTER (WHERE ln(age) > 3)"),
-    of_row("Exp", function("exp", "this"), ("this",), "`exp(x)`", "COUNT(*) FILTER (WHERE exp(age) > 3)"),
+    *map(_of_number, _OF_ONE_NUMBER),
     of_row("Log", read_logarithm, _BINARY, "`log2(x)`, `log10(x)`", "COUNT(*) FILTER (WHERE log2(age) > 3)"),
     of_row("Pow", function("power", "this", "expression"), _BINARY, "`power(x, 2)`", "SUM(power(age, 2))"),
     of_row(
@@ -463,10 +472,6 @@ ROWS: tuple[Construct, ...] = (
     ),
 )
 """Expressions of rows, and of answers."""
-
-
-def _counted(sample: str) -> str:
-    return f"COUNT(*) FILTER (WHERE {sample})"
 
 
 def _part(node: str, name: MomentPart) -> Construct:
@@ -563,9 +568,6 @@ ROW_FUNCTIONS: tuple[Construct, ...] = (
         "`round(x)`, `round(x, 2)`",
         "SUM(round(price))",
     ),
-    of_row("Floor", function("floor", "this"), ("this",), "`floor(x)`", "SUM(floor(price))"),
-    of_row("Ceil", function("ceil", "this"), ("this",), "`ceil(x)`", "SUM(ceil(price))"),
-    of_row("Sign", function("sign", "this"), ("this",), "`sign(x)`", "SUM(sign(balance - 500))"),
     of_row("Mod", arithmetic("%"), _BINARY, "`a % b`", _counted("age % 2 = 0")),
     of_row(
         "Extract",
