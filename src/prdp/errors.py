@@ -318,5 +318,9 @@ class UntestedVersion(UserWarning):
     """A library that reads the records is installed in a version older than those that are tested."""
 
 
+class TableChanged(UserWarning):
+    """A recorded answer is returned, and the table has got other columns or files since."""
+
+
 class LedgerBegun(UserWarning):
     """There was no ledger where one was named, so a new account was begun, with the whole budget to spend."""

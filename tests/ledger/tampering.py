@@ -178,7 +178,8 @@ def edits(rows: dict[str, list[Row]]) -> Iterator[tuple[str, Edits]]:
             at = row.values[0]
             yield f"delete {table} {at}", [(f"DELETE FROM {table} WHERE {key} = ?", (at,))]
             for column, value in zip(columns, row.values, strict=True):
-                changes = [other(value)] + [None] * (column in ("region", "snapshot", "warm_start", "quota"))
+                may_be_null = column in {"region", "snapshot", "warm_start", "quota", "source"}
+                changes = [other(value)] + [None] * may_be_null
                 for change in changes:
                     if change != value:
                         act = f"UPDATE {table} SET {column} = ? WHERE {key} = ?"

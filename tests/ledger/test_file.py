@@ -67,8 +67,8 @@ def test_no_row_of_a_file_can_be_replaced(ledger: DurableLedger, path: Path) -> 
     with sqlite3.connect(path) as database:
         database.execute("INSERT INTO quotas VALUES (0, 'ana', '1/2', 'ana', '2026', 5, '')")
         for act in (
-            "INSERT OR REPLACE INTO charges VALUES (0, '', '0', '', '', '', '', '', '', '', 9, '')",
-            "INSERT OR REPLACE INTO charges VALUES (9, '', '0', '', '', '', '', '', '', '', 4, '')",
+            "INSERT OR REPLACE INTO charges VALUES (0, '', '0', '', '', '', '', '', '', '', '', 9, '')",
+            "INSERT OR REPLACE INTO charges VALUES (9, '', '0', '', '', '', '', '', '', '', '', 4, '')",
             "INSERT OR REPLACE INTO facts VALUES ('binding', '{}', 9, '')",
             "INSERT OR REPLACE INTO quotas VALUES (0, 'ana', '1', 'ana', '2026', 9, '')",
         ):

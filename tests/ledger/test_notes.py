@@ -26,7 +26,7 @@ def ledger(place: Place) -> DurableLedger:
 
 
 def charge_row(number: int, share: str, region: str | None = None, quota: str | None = None) -> Row:
-    return "charges", number, f"q{number}", share, "ana", "2026", "t", region, None, None, quota
+    return "charges", number, f"q{number}", share, "ana", "2026", "t", region, None, None, quota, None
 
 
 def quota_row(number: int, name: str, share: str) -> Row:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import prdp
+from prdp.errors import TableChanged
 
 AGES = {"age": np.arange(500) % 90, "job": np.array(["chef", "clerk"] * 250)}
 
@@ -61,3 +63,20 @@ def test_exports_say_it_too() -> None:
     groups = table.group_by("job", keys=["chef"])
     assert "recorded_at" not in groups.count(share="1/8").to_pandas().attrs
     assert groups.count(share="1/8").to_pandas().attrs["recorded_at"]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_a_recorded_answer_says_that_files_have_come_since(engine: str, tmp_path: Path) -> None:
+    def of(number: int) -> prdp.Table:
+        for place in range(number):
+            pl.DataFrame({"age": [31, 58]}).write_parquet(tmp_path / f"part{place}.parquet")
+        kept: dict[str, Any] = {"ledger": tmp_path / "people.ledger", "must_exist": False, "name": "people"}
+        return prdp.open(str(tmp_path / "part*.parquet"), policy=20, engine=engine, **kept)
+
+    first = of(2).count(share="1/8")
+    assert of(2).count(share="1/8") == first
+    with pytest.warns(TableChanged, match="changed since: 3 files, then 2. It costs nothing"):
+        assert of(3).count(share="1/8") == first
+    assert of(3).count(share="1/8", redraw=True).recorded_at == ""
+    assert of(3).count(share="1/8").recorded_at, "the newest answer is of three files"
+    assert of(3).remaining == prdp.Policy.constant("3/4").at_most

@@ -204,4 +204,5 @@ def common(
 
 def main() -> None:
     """Run the command line."""
+    warnings.showwarning = lambda message, *_: complain(f"note: {message}")
     app()

@@ -214,6 +214,11 @@ class SqlEngine(InOneProcess):
         return next(iter(self._tables)) or None
 
     @property
+    def number_of_files(self) -> int:
+        """Number of files that the tables were opened with; 0 where they are none, or not known."""
+        return int(getattr(self.database, "number_of_files", 0))
+
+    @property
     def records(self) -> str:
         """The name under which statements find the only table."""
         (slot,) = self.database.slots.values()

@@ -53,12 +53,14 @@ class Notes:
         snapshot: The snapshot of the data; the question's own text says so as well.
         warm_start: Where an earlier release's exact place is used, that place and where it is from.
         quota: Out of whose quota it is paid, by name; None for nobody's.
+        source: Public facts of the source when it was charged, as JSON; a recorded answer compares them.
     """
 
     region: str | None = None
     snapshot: str | None = None
     warm_start: str | None = None
     quota: str | None = None
+    source: str | None = None
 
 
 NO_NOTES = Notes()
@@ -180,7 +182,7 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
             f"the question {purpose!r} cannot be written: it is not a text, or holds NUL or half of a "
             "character, perhaps in a name. Nothing was charged."
         )
-    for text in (notes.region, notes.snapshot, notes.warm_start, notes.quota):
+    for text in (notes.region, notes.snapshot, notes.warm_start, notes.quota, notes.source):
         if text is not None and not (isinstance(text, str) and is_writable(text)):
             raise InvalidRequest(f"{text!r} cannot be written beside a charge. Nothing was charged.")
     try:

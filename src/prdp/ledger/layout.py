@@ -46,6 +46,7 @@ TABLES = {
     snapshot TEXT,
     warm_start TEXT,
     quota TEXT,
+    source TEXT,
     {_LINKS}
 )""",
     "releases": f"""CREATE TABLE releases (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from prdp.errors import EngineFailure, LedgerError
+from prdp.errors import EngineFailure, LedgerError, TableChanged
 from prdp.ledger.account import Charge, Ledger, Notes
 from prdp.ledger.memory import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
@@ -72,13 +74,13 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, redraw: bool = F
         raise LedgerError("real records need an account: nothing is answered without a ledger.")
     standing = None if redraw else plan.standing(ledger)
     if standing is not None:
-        return standing
+        return _noted(standing, ledger, plan, reader)
     reader.ensure_there(plan.reads.values())
     try:
-        notes = Notes(plan.region, plan.snapshot or None, plan.warm_start(ledger))
+        notes = Notes(plan.region, plan.snapshot or None, plan.warm_start(ledger), source=reader.facts)
         charge = ledger.charge(plan.text, plan.share, redraw=redraw, notes=notes)
         if not isinstance(charge, Charge):  # somebody else was answered meanwhile
-            return charge
+            return _noted(charge, ledger, plan, reader)
         # a charge that is taken up keeps the hint that it was made with, and so the law of its answer
         begun = plan.warm_started(charge.notes.warm_start)
         drawn = threading.Event()
@@ -96,6 +98,39 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, redraw: bool = F
         raise
     plan.raise_what_was_held_back()
     return recorded
+
+
+def _noted(released: Released, ledger: Ledger, plan: Answerable, reader: Reader) -> Released:
+    """Return a recorded answer, with a warning where the table has changed since by public facts."""
+    entries = (one for one in ledger.answered(lambda asked: asked == plan.text) if one.share == plan.share)
+    changes = _changes(next((one.notes.source for one in entries), None), reader.facts)
+    if changes:
+        warnings.warn(
+            f"this answer was recorded on {released.recorded_at[:10]}, and the table has changed since: "
+            f"{changes}. It costs nothing, and is about the table as it was. To ask anew, and pay: "
+            "redraw=True, in the shell --redraw.",
+            TableChanged,
+            stacklevel=2,
+        )
+    return released
+
+
+def _changes(before: str | None, now: str | None) -> str:
+    """Return how the public facts of a source differ; empty where they do not, or are not known.
+
+    >>> _changes('{"columns": ["age"], "files": 2}', '{"columns": ["age", "job"], "files": 3}')
+    '3 files, then 2; new columns: job'
+    """
+    if before is None or now is None or before == now:
+        return ""
+    then, there = json.loads(before), json.loads(now)
+    files = then.get("files", 0), there.get("files", 0)
+    gone = [column for column in then["columns"] if column not in there["columns"]]
+    new = [column for column in there["columns"] if column not in then["columns"]]
+    found = [f"{files[1]} files, then {files[0]}"] * (files[0] != files[1])
+    found += [f"new columns: {', '.join(new)}"] * bool(new)
+    found += [f"columns gone: {', '.join(gone)}"] * bool(gone)
+    return "; ".join(found)
 
 
 def _not_recorded() -> LedgerError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -34,6 +35,24 @@ class Reader:
         if hasattr(self.source, "ensure_written"):
             for read in reads:
                 self.source.ensure_written(read)
+
+    @property
+    def facts(self) -> str | None:
+        """Public facts of the source that may change under one ledger, as JSON: its columns, number of files.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.array([31, 58])}, policy="1", synthetic=True)
+        >>> people._reader.facts
+        '{"columns": ["age"]}'
+        """
+        engine = getattr(self.source, "engine", self.source)
+        schemas = getattr(engine, "schemas", None)
+        if schemas is None:
+            return None
+        columns = {"columns": sorted({name for schema in schemas.values() for name in schema})}
+        files = engine.number_of_files
+        return json.dumps(columns | ({"files": files} if files else {}), ensure_ascii=True)
 
     def one_snapshot(self) -> AbstractContextManager[None]:
         """Have all statements of one question read the same state of the source, where an engine can."""

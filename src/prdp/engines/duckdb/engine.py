@@ -76,6 +76,11 @@ class DuckDBDatabase(Database[PlainTable]):
         self._given = given
         self._files = [file for one in given.values() for file in one.files]
 
+    @property
+    def number_of_files(self) -> int:
+        """Number of files that the tables were opened with."""
+        return len(self._files)
+
     def find(self) -> dict[str, PlainTable]:
         """Describe each table, and what views make of theirs; more than a scan with a filter is refused."""
         return {name: self._found(self.slots[name], given) for name, given in self._given.items()}

@@ -336,6 +336,11 @@ class PolarsDatabase(Database[PlainTable]):
         wide = pl.selectors.by_dtype(pl.Int128).cast(_WIDE, strict=False)  # Arrow has no such whole numbers
         return self._collected(statement).with_columns(wide).to_arrow()
 
+    @property
+    def number_of_files(self) -> int:
+        """Number of files that the tables scan."""
+        return sum(len(list(one.files())) for one in self.frames.values() if isinstance(one, _Files | _Lazy))
+
     def _collected(self, statement: Statement) -> pl.DataFrame:
         tables = {self.slots[name]: _readable(opened()) for name, opened in self.frames.items()}
         scanned = (opened for opened in self.frames.values() if isinstance(opened, _Files | _Lazy))
