@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes: each would compile all of prdp again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow test-all test-lowest coverage lock check coq format docs notebooks bench questions paper paper-quick clean
+.PHONY: help demo test test-slow test-all test-lowest coverage lock check coq format docs notebooks bench ratios questions paper paper-quick clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,6 +99,9 @@ docs: $(VENV)/dev  ## the site with search, the reference and the notebooks, in 
 
 notebooks: $(VENV)/dev  ## run the notebooks in examples/, and store what they show
 	@$(BIN)/python -m examples.run
+
+ratios: $(VENV)/dev  ## fails where a question costs 12 % more than what landed last, by processor time
+	@$(BIN)/python -m benchmarks.kept_ratios
 
 bench: $(VENV)/dev  ## speed, as ratios to a baseline in the same run; what is killed and attacked, in short
 	@$(BIN)/python -m benchmarks.scan_speed

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.group_speed`` asks 10 million rows (Parquet, zstd) for the count and the sum of 10,
 1,000 and 100,000 branches: plainly, by prdp's one pass, and by a whole question with its noise. With
-``--protect``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock and
-of the time that the processor worked: on a machine that others use too, the second is what to compare.
+``--privacy-unit``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock
+and of the time that the processor worked: on a machine that others use too, the second is what to compare.
 With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
 answers take; with ``--memory``, the peak of a process that asks one question. ``--rows 100000000``
 writes files of 10 million rows each.
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--keys", type=int, nargs="+", default=KEYS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    for option in ("--protect", "--medians", "--frames", "--memory"):
+    for option in ("--privacy-unit", "--medians", "--frames", "--memory"):
         parser.add_argument(option, action="store_true")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
