@@ -11,7 +11,15 @@ from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
+from prdp.plan.reads import (
+    CellRead,
+    DividedRead,
+    DividedRowRead,
+    KeyMassRead,
+    KeyRead,
+    RowRead,
+    UnitRead,
+)
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.key_contract import reference_masses
 from prdp.testing.reference import (
@@ -23,6 +31,7 @@ from prdp.testing.reference import (
     reference_tops,
     reference_units,
 )
+from prdp.testing.reference_divided import reference_divided, reference_divided_rows
 
 COLUMNS = {
     "eps": ColumnType(Kind.NUMBER, native="double"),
@@ -68,11 +77,19 @@ class PythonEngine:
         return KeyMasses.of(reading.levels, reference_masses(self._read(), reading))
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
-        found = reference_rows(self._read(), reading)
-        columns = {name: [row[name] for row, _ in found] for name in reading.columns}
+        return self._handed_out(reference_rows(self._read(), reading), reading.columns)
+
+    def _handed_out(self, found: Sequence[tuple[Any, int]], names: Sequence[str]) -> tuple[Any, Any]:
+        columns = {name: [row[name] for row, _ in found] for name in names}
         types = {"int64": pyarrow.int64(), "double": pyarrow.float64(), "string": pyarrow.string()}
         schema = [(name, types.get(self.schema[name].native, pyarrow.timestamp("us"))) for name in columns]
         return pyarrow.table(columns, pyarrow.schema(schema)), pyarrow.array([level for _, level in found])
+
+    def divided(self, reading: DividedRead) -> tuple[Any, ...]:
+        return reference_divided(self._read(), reading)
+
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        return self._handed_out(reference_divided_rows(self._read(), reading), reading.read.columns)
 
     def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
         return reference_units(self._read(), reading)

@@ -16,10 +16,11 @@ from prdp.cells.summary import Summary
 from prdp.cells.units import Caps
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.sql_engine import SqlEngine
-from prdp.plan.reads import UnitRead
+from prdp.plan.reads import DividedRead, UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
 from prdp.testing.reference import reference_scaled, reference_units
+from prdp.testing.reference_divided import reference_divided
 
 ARROW = {"VARCHAR": pyarrow.string(), "DOUBLE": pyarrow.float64(), "BIGINT": pyarrow.int64()}
 
@@ -83,6 +84,9 @@ class PythonTables:
 
     def scale_units(self, reading: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         return reference_scaled(self.tables, reading, caps, count_rows=count_rows)
+
+    def divided(self, reading: DividedRead) -> tuple[Any, ...]:
+        return reference_divided(self.tables, reading)
 
 
 class TestPython(JoinContract):

@@ -98,6 +98,23 @@ class TestCounts(TestSums):
     }
 
 
+class TestUnits(TestSums):
+    """Each unit counts 1 in every group that it has rows in, however many."""
+
+    variant_of = TestSums
+    records = (*UNITS[1:5], unit(*((5, 0.5, True, "a"),) * 3), unit(*((5, 0.2, True, g) for g in "aab")))
+    max_records = 1
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        name: TestSums.parts[name] for name in ("gate", MUCH)
+    }
+
+    def summarise(self, records: Sequence[Record]) -> UnitGroups:
+        return in_groups(records, None, once=True).refined(4)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"groups clipped separately": Twin(scaled_as(separately), MUCH)}
+
+
 class TestOneUnit(TestSums):
     """Tables of one unit, which the wrong ways to scale are written for."""
 

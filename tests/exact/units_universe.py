@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -96,9 +97,11 @@ def folded(
     return totals
 
 
-def in_groups(records: Sequence[Record], measure: Measure | None = MEASURE) -> UnitGroups:
+def in_groups(
+    records: Sequence[Record], measure: Measure | None = MEASURE, *, once: bool = False
+) -> UnitGroups:
     """Return units whose rows lie in two groups, by the reference that engines are held to."""
-    asked, rows = reading(measure, grouped=True), rows_of(records)
+    asked, rows = replace(reading(measure, grouped=True), once=once), rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
     ((totals, _),) = reference_units(rows, asked)
     return UnitGroups(totals, look)

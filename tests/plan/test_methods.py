@@ -287,9 +287,9 @@ def test_every_row_of_the_table_answers(kind: type[Query], row: Method) -> None:
 @pytest.mark.parametrize(("kind", "row"), ROWS)
 def test_units_are_answered_just_where_a_row_says_so(kind: type[Query], row: Method) -> None:
     asked = table(synthetic=True, privacy_unit="who")
-    proved = row.for_units and not kind.unproved
+    proved = (row.for_units or row.divides) and not kind.unproved
     groups = asked.group_by("job", keys=["chef"])
-    for opened, allowed in ((asked, proved), (groups, proved and row.unit_groups)):
+    for opened, allowed in ((asked, proved), (groups, proved and (row.unit_groups or row.divides))):
         if allowed:
             assert simulate(opened, example(kind), method=row.name, runs=1, seed=1)
         else:

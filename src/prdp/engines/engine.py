@@ -8,7 +8,15 @@ from typing import Any, Protocol
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
+from prdp.plan.reads import (
+    CellRead,
+    DividedRead,
+    DividedRowRead,
+    KeyMassRead,
+    KeyRead,
+    RowRead,
+    UnitRead,
+)
 from prdp.schema import Schema
 
 
@@ -34,6 +42,15 @@ class UnitEngine(Protocol):
             reading: The units and their contributions; it has groups.
             caps: The caps of units.
             count_rows: Whether rows are added up instead of values.
+
+        Raises:
+            EngineFailure: As in ``Engine.summarise``.
+        """
+
+    def divided(self, reading: DividedRead) -> Sequence[Any]:
+        """Return what counts of units as records, each with an equal part of its unit's budget.
+
+        The number of parts and the parts come from one read: proofs/divided.md.
 
         Raises:
             EngineFailure: As in ``Engine.summarise``.
@@ -102,6 +119,13 @@ class Engine(UnitEngine, Protocol):
 
         A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
         0 or 1; it has one row, and none if it is NULL or NaN. Of units, see proofs/keys.md.
+
+        Raises:
+            EngineFailure: As in ``summarise``.
+        """
+
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        """Return rows of units as an Arrow table, and the levels of their parts of budgets.
 
         Raises:
             EngineFailure: As in ``summarise``.

@@ -18,21 +18,24 @@ from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.summary import KeySummary, Summary
+from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.cells.units import Caps, Look
 from prdp.declare.keys import MAX_KEYS
 from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.origins import Origins
 from prdp.engines.progress import read_or_fail, stoppable, unreported, watched
-from prdp.engines.statements.cells import Arrays, plan_statement, rows_statement, statement
+from prdp.engines.statements.cells import Arrays, CellStatement, plan_statement, rows_statement, statement
+from prdp.engines.statements.divided import divided_rows, divided_rows_statement, divided_statements
 from prdp.engines.statements.keys import (
+    KeyStatement,
     MassStatement,
+    TopStatement,
     joined_mass_statement,
     key_statement,
     mass_statement,
     top_statement,
 )
-from prdp.engines.statements.unit_rows import id_sql, rows_of_join, rows_of_table
+from prdp.engines.statements.unit_rows import id_sql, one_in_each_group, rows_of_join, rows_of_table
 from prdp.engines.statements.unit_totals import (
     UnitStatement,
     all_in_order,
@@ -43,7 +46,17 @@ from prdp.engines.statements.unit_totals import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.tokens import quoted
-from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, Read, RowRead, TopRead, UnitRead
+from prdp.plan.reads import (
+    CellRead,
+    DividedRead,
+    DividedRowRead,
+    KeyMassRead,
+    KeyRead,
+    Read,
+    RowRead,
+    TopRead,
+    UnitRead,
+)
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
 
@@ -305,8 +318,18 @@ class SqlEngine(InOneProcess):
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
-        found = self._run(rows_statement(reading, self.schema, self.records), self.database.arrow)
-        return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
+        return self._handed_out(rows_statement(reading, self.schema, self.records))
+
+    def divided(self, reading: DividedRead) -> Any:
+        """Read every row once and return what counts of units as records with parts of their budgets."""
+        found = [one.summaries(self.columns(one.sql)) for one in self._divided(reading)]
+        if isinstance(reading.read, TopRead):
+            return tuple(map(TopSummary, *found))
+        return found[0]
+
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        """Return rows of units as an Arrow table, and the levels of their parts of budgets."""
+        return self._handed_out(divided_rows_statement(reading, self.schema, self.records))
 
     def has_twice(self, table: str, column: str) -> bool:
         """Return whether a value occurs in several rows of a public table's column; texts are their bytes."""
@@ -361,6 +384,11 @@ class SqlEngine(InOneProcess):
             )
         elif isinstance(read, KeyMassRead):
             found = (self._mass_statement(read).sql,)
+        elif isinstance(read, DividedRead):
+            found = tuple(one.sql for one in self._divided(read))
+        elif isinstance(read, DividedRowRead):
+            drawn = replace(read, read=replace(read.read, least=_DRAWN))
+            found = (divided_rows_statement(drawn, self.schema, self.records),)
         else:
             found = statements(read, self.schema, self.records, own_column=self.database.own_column)
         return tuple(map(self.written, found))
@@ -385,8 +413,18 @@ class SqlEngine(InOneProcess):
 
     def _unit_rows(self, reading: UnitRead) -> str:
         if reading.unit.join is None:
-            return rows_of_table(reading, self.schema, self.records)
-        return rows_of_join(reading, self.schemas, self.database.slots)
+            rows = rows_of_table(reading, self.schema, self.records)
+        else:
+            rows = rows_of_join(reading, self.schemas, self.database.slots)
+        return one_in_each_group(reading, rows) if reading.once else rows
+
+    def _divided(self, reading: DividedRead) -> Sequence[CellStatement | KeyStatement | TopStatement]:
+        rows = divided_rows(reading, self.schemas, self.database.slots)
+        return divided_statements(reading, rows)
+
+    def _handed_out(self, sql: str) -> tuple[Any, Any]:
+        found = self._run(sql, self.database.arrow)
+        return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def _mass_statement(self, reading: KeyMassRead) -> MassStatement:
         if reading.unit is None or reading.unit.join is None:

@@ -25,7 +25,18 @@ from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
 _FITS = 1 << 62
-_WEIGH_LESS = "well protected records weigh less than others"
+RECORDS = (
+    "well protected records weigh less than others",
+    "records with a budget below {} weigh less than others",
+)
+"""Which records weigh less than others, in words: in general, and below a budget."""
+
+ROWS = (
+    "rows of units with little budget or many rows weigh less than others",
+    "rows weigh less than others where their unit's budget divided by its number of rows is below {}",
+)
+"""The same of rows that have parts of their units' budgets."""
+
 _SPARED = 10
 """Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
@@ -86,6 +97,7 @@ class Rank:
         bits: How many bits finer than a record the lattice of weights is.
         known: For each quantile an answer that is public already, in steps, near which to look first; None
             for none. Empty where there is none at all.
+        words: Which records weigh less than others.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -99,6 +111,7 @@ class Rank:
     fall: Fraction = Fraction(1)
     bits: int = WEIGHT_BITS
     known: tuple[int | None, ...] = ()
+    words: tuple[str, str] = RECORDS
 
     name = "rank"
 
@@ -128,7 +141,7 @@ class Rank:
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Describe what the interval does not cover."""
-        return None if self.finder is None else Caveat(_WEIGH_LESS)
+        return None if self.finder is None else Caveat(self.words[0])
 
     def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
@@ -298,7 +311,7 @@ class Rank:
         clipping = replace(clipping, spared=candidates.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
-        caveat = Caveat(f"records with a budget below {full:.4g} weigh less than others", general=_WEIGH_LESS)
+        caveat = Caveat(self.words[1].format(f"{full:.4g}"), general=self.words[0])
         return RankFacts(self.noise(share * quantum / point).scale, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:

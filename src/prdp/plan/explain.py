@@ -12,7 +12,7 @@ from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.plan.labels import remedy
 from prdp.plan.plan import Plan
-from prdp.plan.reads import CellRead, Read, SharedUnitRead, UnitRead
+from prdp.plan.reads import CellRead, DividedRead, Read, SharedUnitRead, UnitRead
 from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
 from prdp.regions.region import region_from_json, region_words
@@ -117,6 +117,7 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
         else:
             yield from (f"  reads  {statement}" for statement in read.shown(source))
         listed_reads.add(read)
+        yield from _divided(read)
         for step in query.steps:
             if step.shared_draw_id in drawn:
                 yield f"  takes  {f'{step.name} from ' if step.name else ''}what was drawn above"
@@ -131,6 +132,19 @@ def _answers(plan: Plan, source: Any) -> Iterator[str]:
             yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
     for read, looks in later.items():
         yield from (f"  reads  {statement}" for statement in read.shown_later(source, tuple(looks)))
+
+
+def _divided(read: Read) -> Iterator[str]:
+    """Say what a unit's budget is divided among."""
+    if isinstance(read, DividedRead):
+        yield f"  divides  each unit's budget among {_PARTS[read.part]}; proofs/divided.md"
+
+
+_PARTS = {
+    "row": "its rows that count, over all groups",
+    "group": "its groups, each with one value",
+    "key": "its different keys, in each group anew",
+}
 
 
 ANSWERED_BEFORE = "nothing: it was answered before"

@@ -39,10 +39,10 @@ from prdp.mechanisms.framework import (
 )
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import PaperPartition, count_influences, sum_influences
-from prdp.mechanisms.rank import Rank
+from prdp.mechanisms.rank import ROWS, Rank
 from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
-from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
+from prdp.plan.reads import CellRead, KeyRead, Read, TopRead, UnitPart
 from prdp.policy import Policy, ranges_of
 from prdp.release.raw_answer import Answer, Caveat
 from prdp.schema import Bounds
@@ -117,6 +117,7 @@ class MethodTerms:
         entry: What is read in place of a table's columns: a graph's edges, rows that name records.
         whole: The columns that hold whole numbers only.
         rows: Of how many rows a record may be.
+        part: What a unit's budget is divided among, each a record of its own; nothing where none is divided.
         why: Why the method was chosen, in words; empty where the caller chose it or nothing had to be.
     """
 
@@ -132,6 +133,7 @@ class MethodTerms:
     entry: Any = None
     whole: frozenset[str] = frozenset()
     rows: int = 1
+    part: UnitPart = ""
     why: str = ""
 
 
@@ -183,8 +185,9 @@ class Method:
         reads: What must be read.
         select_input: What the mechanism is shown of it.
         options: The other options that it takes; each is an attribute of the mechanism as well.
-        unit: Whether it is proved where a record is a unit of several rows.
+        for_units: Whether it is proved where all rows of a unit are folded into one record.
         unit_groups: Whether it is proved for groups in which a unit may have rows in several.
+        divides: What a unit's budget is divided among where its rows are not folded; empty if nothing.
         fineness: How many cells there are in a doubling of the measured column.
         deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
             take part at next to no cost; the others' noise or domains go by the least budget.
@@ -197,6 +200,7 @@ class Method:
     options: tuple[str, ...] = ()
     for_units: bool = False
     unit_groups: bool = False
+    divides: UnitPart = ""
     fineness: int = PER_OCTAVE
     deep: bool = False
 
@@ -245,6 +249,11 @@ def _partition(terms: MethodTerms) -> PaperPartition:
 def _ends(terms: MethodTerms) -> tuple[int, int]:
     """Return the ends of the measured column; only measured queries have rows that ask."""
     return (terms.measure.low, terms.measure.high) if terms.measure else (0, 0)
+
+
+def _rank(terms: MethodTerms) -> Rank:
+    found = Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels)
+    return replace(found, words=ROWS) if terms.part else found
 
 
 def _one_quantile(terms: MethodTerms) -> Base:
@@ -305,8 +314,8 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
         return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
 
     return (
-        Method("choice", choice, for_units=True, fineness=FINE_PER_OCTAVE, deep=True),
-        Method("framework", base, fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
+        Method("choice", choice, for_units=True, divides="group", fineness=FINE_PER_OCTAVE, deep=True),
+        Method("framework", base, divides="row", fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
     )
 
 
@@ -334,15 +343,21 @@ MIN = _farthest(lowest=True)
 QUANTILE = (
     Method(
         "rank",
-        lambda terms: Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels),
+        _rank,
+        divides="row",
         fineness=FINE_PER_OCTAVE,
         deep=True,
     ),
-    Method("framework", _framework(_one_quantile), fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
+    Method("framework", _framework(_one_quantile), divides="row", fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
 )
 DISTINCT = (
-    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, deep=True),
-    Method("framework", _framework(lambda _: LaplaceCount()), **(_FRAMEWORK | {"reads": key_tops})),
+    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, divides="key", deep=True),
+    Method(
+        "framework",
+        _framework(lambda _: LaplaceCount()),
+        divides="key",
+        **(_FRAMEWORK | {"reads": key_tops}),
+    ),
 )
 UNITS = Method("distinct", _clip, select_input=counted, for_units=True, deep=True)
 """Method that counts units: each counts 1, whatever its rows."""

@@ -32,7 +32,7 @@ from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.methods import DEFAULT, UNITS, Answering, Method, MethodTerms, Options, preferred
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Query, Std, Variance
-from prdp.plan.reads import CellRead, Read, UnitRead
+from prdp.plan.reads import CellRead, DividedRead, Read, UnitPart, UnitRead, divided, divided_levels
 from prdp.plan.shares import Shares, drawn_once, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy, ranges_of
@@ -321,8 +321,9 @@ class Planner:
         method = known_method(query, options)
         if self.unit is not None:
             refuse_unless_proved(query, method, self.unit)
-            method = UNITS if query.counts_units(self.unit.id) else method
-        terms = self.terms(query, method, share, options, groups)
+            method = UNITS if _counts_units(query, method, self.unit) else method
+        part = self._divided(method, groups)
+        terms = self.terms(query, method, share, options, groups, part)
         if options.method is None and self.unit is None:
             method, terms = preferred(
                 terms, method, lambda row: self.terms(query, row, share, options, groups)
@@ -347,14 +348,21 @@ class Planner:
             options={name: _option_value(getattr(steps[0].mechanism, name)) for name in method.options},
         )
 
-    def terms(
-        self, query: Query, method: Method, share: Fraction, options: Options, groups: Grouping | None
+    def terms(  # noqa: PLR0917  (each is a public fact)
+        self,
+        query: Query,
+        method: Method,
+        share: Fraction,
+        options: Options,
+        groups: Grouping | None,
+        part: UnitPart = "",
     ) -> MethodTerms:
         """Return everything public that a method's mechanism is built from."""
         rows = self.unit.max_rows if self.unit is not None else 1
+        levels = self.policy.deep_levels if method.deep else self.levels
         return MethodTerms(
             self.policy,
-            self.policy.deep_levels if method.deep else self.levels,
+            divided_levels(self.levels, levels.below, rows) if part else levels,
             self.bounds,
             query,
             measure_of(query, method, self.schema, self.bounds, self.round_to, self._opened_by, rows),
@@ -364,14 +372,23 @@ class Planner:
             groups,
             whole=frozenset(name for name, column in self.schema.items() if column.integer),
             rows=rows,
+            part=part,
         )
+
+    def _divided(self, method: Method, groups: Grouping | None) -> UnitPart:
+        """Return what a unit's budget is divided among; nothing where its rows are folded into one record."""
+        if self.unit is None or (method.for_units and (groups is None or self._keeps_apart(groups))):
+            return ""
+        return method.divides
 
     def _step(self, terms: MethodTerms, method: Method) -> Step:
         """Return the one step of a query that a mechanism answers."""
         mechanism = method.build(terms)
         label = step_label(terms, mechanism, self.unit)
         labels = tuple(replace(label, words=name) for name in terms.query.names)
-        select_input = method.select_input if self.unit is None else _units_seen(terms.query, self.unit.id)
+        select_input = method.select_input
+        if self.unit is not None and not terms.part:
+            select_input = _units_seen(terms.query, self.unit.id)
         return Step("", terms.share, mechanism, labels, select_input)
 
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
@@ -391,16 +408,13 @@ class Planner:
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.unit is None:
             return method.reads(terms)
-        return UnitRead(
-            self.policy,
-            terms.levels,
-            self.unit,
-            terms.measure,
-            terms.query.fold,
-            terms.where,
-            terms.groups,
-            apart=terms.groups is not None and self._keeps_apart(terms.groups),
-        )
+        if terms.part:
+            levels = self.policy.deep_levels if method.deep else self.levels
+            return divided(method.reads(terms), self.unit, levels, terms.part, terms.query.fold)
+        apart = terms.groups is not None and self._keeps_apart(terms.groups)
+        once = method is UNITS and terms.groups is not None and not apart
+        facts = (self.policy, terms.levels, self.unit, terms.measure, terms.query.fold, terms.where)
+        return UnitRead(*facts, terms.groups, apart=apart, once=once)
 
     def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:
         """Return how groups are drawn.
@@ -447,7 +461,7 @@ class Planner:
         return "prdp.open_join" if self.unit is not None and self.unit.join is not None else "prdp.open"
 
     def _refuse_unless_groups_are_proved(self, query: Query, plan: QueryPlan, unit: PrivacyUnit) -> None:
-        if plan.groups_are_apart:
+        if plan.groups_are_apart or isinstance(plan.read, DividedRead):
             return
         method = next(row for row in query.methods if row.name == plan.method)
         method = method if plan.together == "joint" else replace(method, unit_groups=False)
@@ -551,21 +565,22 @@ def known_method(query: Asked, options: Options) -> Method:
 
 def refuse_unless_proved(query: Query, method: Method, unit: PrivacyUnit, *, grouped: bool = False) -> None:
     """Refuse, by public facts, a question for which there is no proof for units yet."""
-    if query.counts_units(unit.id) and method.name == UNITS.name and not grouped:
-        return
-    if method.for_units and (method.unit_groups or not grouped) and not query.unproved:
+    if method.divides or (method.for_units and (method.unit_groups or not grouped) and not query.unproved):
         return
     by_group = " by group" if grouped else ""
     why = (
         query.unproved or f"that method={method.name!r} keeps all rows of a unit{by_group} within one budget"
     )
-    only = "without groups" if unit.join is None else "without groups or by columns of units alone"
     raise InvalidRequest(
         f"{query}{by_group} is not answered for {unit.declared}: {why} is not "
-        "proved yet. Available: count, sum and mean by method='clip', for groups too, or 'naive'; max, min "
-        "and "
-        f"count_distinct({unit.id!r}) {only}."
+        "proved yet. Available, for groups too: count, sum and mean by method='clip', quantile, max, min and "
+        "count_distinct."
     )
+
+
+def _counts_units(query: Query, method: Method, unit: PrivacyUnit) -> bool:
+    """Return whether a query counts units, each of them once whatever its rows."""
+    return query.counts_units(unit.id) and method.name == UNITS.name
 
 
 def _columns(by: Iterable[GroupKey]) -> list[str]:
@@ -578,7 +593,8 @@ def _columns(by: Iterable[GroupKey]) -> list[str]:
 def _jointly(step: Step) -> Step:
     """Return a step that draws all groups of units at once."""
     labels = tuple(replace(label, method=Joint.name) for label in step.labels)
-    return replace(step, mechanism=Joint.tuned(step.share), labels=labels)
+    shown = _unit_rows if step.select_input is _counted_units else step.select_input
+    return replace(step, mechanism=Joint.tuned(step.share), labels=labels, select_input=shown)
 
 
 def _units_seen(query: Query, privacy_unit: str) -> Any:

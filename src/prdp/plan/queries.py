@@ -344,7 +344,6 @@ class CountDistinct(OfColumn):
     """
 
     methods = DISTINCT
-    unproved = "a unit's rows may hold several values, and that they stay within one budget together"
 
     @property
     def word(self) -> str:
@@ -396,9 +395,6 @@ class Quantile(OfColumn):
     at: Exact | tuple[Exact, ...] = "1/2"
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
-    unproved: ClassVar[str] = (
-        "a unit's rows are at several ranks, and that they stay within one budget together"
-    )
 
     def __str__(self) -> str:
         parts = self._listed

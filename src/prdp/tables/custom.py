@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from prdp.cells.summary import Summary
 from prdp.declare.columns import known_column
 from prdp.declare.exact import Exact
+from prdp.declare.units import PrivacyUnit
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.tokens import is_writable
@@ -31,7 +32,7 @@ from prdp.plan.labels import excluded_records
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.question_key import question_text, without_token
-from prdp.plan.reads import CellRead, PlanReader, RowRead
+from prdp.plan.reads import CellRead, DividedRead, DividedRowRead, PlanReader, RowRead, divided_levels
 from prdp.policy import Policy
 from prdp.release.rows import left_out
 from prdp.release.table import CustomRelease, Released
@@ -181,6 +182,7 @@ class CustomPlan:
         named: Whether the caller gave the name, so that an answer can be asked for by it.
         token: A random word: a charge without an answer may be one whose mechanism ran and showed something
             on the way, so no other run takes it up.
+        unit: Who is protected with all their rows; None where a row is a record.
     """
 
     planner: RunFacts
@@ -193,6 +195,7 @@ class CustomPlan:
     name: str
     named: bool
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    unit: PrivacyUnit | None = None
     _interrupted: threading.Event = field(default_factory=threading.Event)
 
     on_interrupt = "The charge remains; the mechanism may have run, so a new call is charged anew."
@@ -266,6 +269,8 @@ class CustomPlan:
         yield f"answers  {self.name} of {', '.join(self.columns)}"
         counts, rows = self._statements(source)
         yield from (f"  reads  {statement}" for statement in counts)
+        if self.unit is not None:
+            yield "  divides  each unit's budget among its rows that count; proofs/divided.md"
         yield f"  draws  where budgets become numerous, with share {domain}; proofs/framework.md"
         yield from (f"  reads  {statement}" for statement in rows)
         rest = self.share - domain
@@ -280,10 +285,10 @@ class CustomPlan:
         return [self._drawn(reader, entropy) for _ in range(runs)]
 
     def _drawn(self, reader: PlanReader, entropy: Entropy) -> CustomRelease:
-        facts = self.planner
-        finder = DomainFinder.over(facts.levels, self.beta)
+        facts, levels = self.planner, self._levels
+        finder = DomainFinder.over(levels, self.beta)
         (domain,) = finder.draw(self._counted(reader), self.split * self.share, entropy, 1)
-        least = facts.levels.domain_quanta(domain) * facts.levels.quantum
+        least = levels.domain_quanta(domain) * levels.quantum
         epsilon = (1 - self.split) * self.share * least
         came = outcome(self.mechanism, self._kept_rows(reader, domain, epsilon, entropy), epsilon, self.beta)
         if came.interrupted:
@@ -294,11 +299,21 @@ class CustomPlan:
             value=came.value,
             share=self.share,
             epsilon=epsilon,
-            choices=(("kept budgets from", f"{float(least):.6g} on"),),
+            choices=((self._kept_words, f"{float(least):.6g} on"),),
             failed=came.failed,
             simulated=reader.synthetic,
             left_out=left_out(self._omitted),
         )
+
+    @property
+    def _kept_words(self) -> str:
+        return "kept budgets from" if self.unit is None else "kept budgets per row from"
+
+    @property
+    def _levels(self) -> Levels:
+        """The grid of the budgets of rows: of units, divided among theirs."""
+        facts = self.planner
+        return facts.levels if self.unit is None else divided_levels(facts.levels, 0, self.unit.max_rows)
 
     def _counted(self, reader: PlanReader) -> Summary:
         """Return the records, each counting 1."""
@@ -318,21 +333,24 @@ class CustomPlan:
     @property
     def _omitted(self) -> str:
         """Records without a budget among those that are queried, in words."""
-        among = [self.planner.where] if self.planner.where is not None else []
-        return excluded_records(self.planner.policy, self.planner.bounds, among=among)
+        where, unit = self.planner.where, self.unit
+        among = [where] if where is not None and unit is None else []  # units go with all of their rows
+        return excluded_records(self.planner.policy, self.planner.bounds, unit=unit, among=among)
 
     @property
-    def _cells(self) -> CellRead:
+    def _cells(self) -> CellRead | DividedRead:
         facts = self.planner
-        return CellRead(facts.policy, facts.levels, facts.bounds, None, facts.where, None, by_level=True)
+        read = CellRead(facts.policy, self._levels, facts.bounds, None, facts.where, None, by_level=True)
+        return read if self.unit is None else DividedRead(read, self.unit, facts.levels, "row")
 
-    def _row_read(self, least: int) -> RowRead:
+    def _row_read(self, least: int) -> RowRead | DividedRowRead:
         facts = self.planner
-        return RowRead(facts.policy, facts.levels, self.columns, least, facts.where)
+        read = RowRead(facts.policy, self._levels, self.columns, least, facts.where)
+        return read if self.unit is None else DividedRowRead(read, self.unit, facts.levels)
 
     def _sampled(self, found: Any, first: int, epsilon: Fraction, entropy: Entropy) -> Any:
         """Return which rows take part: all from the first level on, of the others some by exact coins."""
-        levels = self.planner.levels
+        levels = self._levels
         kept = found >= first
         for level in range(first):  # every level flips, whether or not it has rows
             at = np.flatnonzero(found == level)
@@ -383,6 +401,7 @@ def custom_plan(
         sample=sample,
         name=name or own_name(mechanism),
         named=name is not None,
+        unit=planner.unit,
     )
 
 

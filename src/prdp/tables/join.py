@@ -25,7 +25,7 @@ from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import KeyMassRead, UnitRead
+from prdp.plan.reads import DividedRead, KeyMassRead, UnitRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
@@ -61,7 +61,7 @@ class JoinSource:
         self.engine.ensure_there()
         refuse_duplicates(self.engine, self.tree)
 
-    def shown(self, read: UnitRead | KeyMassRead) -> tuple[str, ...]:
+    def shown(self, read: UnitRead | DividedRead | KeyMassRead) -> tuple[str, ...]:
         """Return the statement of a read."""
         return self.engine.shown(read)
 
@@ -80,6 +80,10 @@ class JoinSource:
     def fold_units(self, read: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
         """Return the cells of the private records, by what their results add."""
         return self.engine.fold_units(read)
+
+    def divided(self, read: DividedRead) -> Any:
+        """Return what counts of the private records, each with a part of its record's budget."""
+        return self.engine.divided(read)
 
     def scale_units(self, read: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
         """Return each group's total, every private record scaled down to its cap."""

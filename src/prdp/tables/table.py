@@ -352,12 +352,6 @@ class Table(Queried):
         sample: bool,
         name: str | None,
     ) -> CustomPlan:
-        if self.privacy_unit is not None:
-            raise InvalidRequest(
-                "run gives rows to a mechanism, and what it promises for a row it need not promise for "
-                f"all rows of one {self.privacy_unit!r}. Open the table without privacy_unit=, with one row "
-                "for each."
-            )
         return custom_plan(
             self.planner,
             mechanism,

@@ -28,6 +28,7 @@ from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.tables.table import open as open_table
+from prdp.testing.divided_contract import DividedContract
 from prdp.testing.engine_records import (
     BUDGETS,
     DAYS,
@@ -298,7 +299,7 @@ def _can_be_a_key(value: object) -> bool:
 __all__ = ["PERSONAL", "VALUE", "EngineContract"]
 
 
-class EngineContract(RowContract, KeyContract, UnitContract):
+class EngineContract(RowContract, KeyContract, UnitContract, DividedContract):
     """Tests that an engine's cells are those of the plain Python reference, odd records included."""
 
     def lost(self, records: Sequence[Record]) -> Engine | None:

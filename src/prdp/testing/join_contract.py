@@ -16,11 +16,12 @@ from prdp.declare.units import JoinedTables, PrivacyUnit
 from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import UnitRead
+from prdp.plan.reads import CellRead, DividedRead, UnitRead, divided_levels
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.engine_records import Brevity
 from prdp.testing.reference import Record, reference_scaled, reference_units, rising_caps
+from prdp.testing.reference_divided import reference_divided
 
 NAN, INFINITY = float("nan"), float("inf")
 _ONE, _EIGHTH = Fraction(1), Fraction(1, 8)
@@ -247,6 +248,9 @@ class JoinContract(Brevity):
             reading = case.reading(engine.schemas)
             found = engine.fold_units(reading)
             assert found == reference_units(tables, reading), case
+            if reading.measure is not None:
+                parts = divided_join(reading)
+                assert tuple(engine.divided(parts)) == reference_divided(tables, parts), case
             if reading.groups is not None and not reading.apart:
                 for caps in self.some(rising_caps(reading), 2):
                     for count_rows in {True, reading.measure is None}:
@@ -294,6 +298,13 @@ class JoinContract(Brevity):
         assert not self.engine(DATABASE).has_twice("towns", "town_code")
         again = {**DATABASE, "towns": [*TOWNS, *TOWNS[:1]]}
         assert self.engine(again).has_twice("towns", "town_code")
+
+
+def divided_join(reading: UnitRead) -> DividedRead:
+    """Return the read that divides units' budgets among the rows that another one folds."""
+    levels = divided_levels(reading.levels, 0, 8)
+    cells = CellRead(reading.policy, levels, {}, reading.measure, reading.where, reading.groups)
+    return DividedRead(cells, reading.unit, reading.levels, "row")
 
 
 def added(tables: Tables, more: Tables) -> Tables:

@@ -15,7 +15,7 @@ from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, ma
 from prdp.cells.units import Caps, Fold
 from prdp.declare.columns import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
-from prdp.declare.units import JoinedTables
+from prdp.declare.units import JoinedTables, PrivacyUnit
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import Node
 from prdp.levels import PER_OCTAVE, SLACK
@@ -207,23 +207,29 @@ def _unit(source: Source, reading: UnitRead) -> Iterator[Unit]:
     Where units have one row each, whoever has more own rows takes no part, whatever is in them.
     """
     join = reading.unit.join
-    tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
-    own_rows = tables["" if join is None else join.private]
-    by_id: dict[Any, list[Record]] = defaultdict(list)
-    for record in own_rows:
-        whose = record[reading.unit.id if join is None else join.key]
-        if _is_there(whose):
-            by_id[whose].append(record)
-    for own in by_id.values():
-        if reading.unit.one_row and len(own) > 1:
-            continue
+    for own, tables in own_rows_by_unit(source, reading.unit):
         budgets = [evaluate(reading.policy.expression, record) for record in own]
         levels = [reading.levels.index(b if isinstance(b, float) else None) for b in budgets]
         valid = [level for level in levels if level is not None]
         rows = own if join is None else list(results(own, tables, join))
         values = tuple(_values(group, reading) for group in in_groups(rows, reading.groups))
+        values = tuple(each[:1] for each in values) if reading.once else values
         if len(valid) == len(own) and any(values):
             yield Unit(min(valid), values)
+
+
+def own_rows_by_unit(source: Source, unit: PrivacyUnit) -> Iterator[tuple[Rows, Mapping[str, Rows]]]:
+    """Yield the own rows of each unit, with all tables; where units have one row each, of those alone."""
+    join = unit.join
+    tables: Mapping[str, Rows] = source if isinstance(source, Mapping) else {"": source}
+    by_id: dict[Any, list[Record]] = defaultdict(list)
+    for record in tables["" if join is None else join.private]:
+        whose = record[unit.id if join is None else join.key]
+        if _is_there(whose):
+            by_id[whose].append(record)
+    for own in by_id.values():
+        if not unit.one_row or len(own) == 1:
+            yield own, tables
 
 
 def results(own: Rows, tables: Mapping[str, Rows], join: JoinedTables) -> Iterator[Record]:

@@ -423,10 +423,16 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         if measure:
             items.append(f"{measured(measure, schema)} AS value")
         inner = grouped_records(items, records, condition, reading.groups, schema)
-        keys = {"level": level_sql(reading.levels)}
-        if measure:
-            keys["code"] = code_sql(measure, "value")
+        return replace(cells_of(reading, inner), reading=asked)
     return CellStatement(_grouped(keys, inner, reading, added), asked, own)
+
+
+def cells_of(reading: CellRead, inner: str) -> CellStatement:
+    """Write the statement for the records of a FROM clause, whose columns are budget, value and grp."""
+    keys = {"level": level_sql(reading.levels)}
+    if reading.measure:
+        keys["code"] = code_sql(reading.measure, "value")
+    return CellStatement(_grouped(keys, inner, reading, "value"), reading, None)
 
 
 def grouped_records(
@@ -528,7 +534,7 @@ def rows_statement(reading: RowRead, schema: Schema, records: str) -> str:
     """Write the statement: the columns, and last the level of each row."""
     names = [f"column{place}" for place in range(len(reading.columns))]
     named = list(zip(reading.columns, names, strict=True))
-    items = [f"{_item(column, schema)} AS {name}" for column, name in named]
+    items = [f"{item_sql(column, schema)} AS {name}" for column, name in named]
     condition = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     budget = to_sql(reading.policy.expression, schema)
     inner = f"SELECT {', '.join([*items, f'{budget} AS budget'])} FROM {records}{condition}"
@@ -539,7 +545,7 @@ def rows_statement(reading: RowRead, schema: Schema, records: str) -> str:
     )
 
 
-def _item(column: str, schema: Schema) -> str:
+def item_sql(column: str, schema: Schema) -> str:
     """Return a column as it is handed out: an ENUM as text, since its list may name values of other rows."""
     plain = schema[column].kind is not Kind.TEXT or schema[column].native == "VARCHAR"
     return quoted(column) if plain else f"CAST({quoted(column)} AS VARCHAR)"

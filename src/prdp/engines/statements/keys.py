@@ -75,8 +75,12 @@ class TopStatement:
 
 def top_statement(reading: KeyRead, schema: Schema, records: str) -> TopStatement:
     """Write the statement that finds each value's highest level."""
+    return tops_of(reading, _leveled(reading, schema, records))
+
+
+def tops_of(reading: KeyRead, leveled: str) -> TopStatement:
+    """Write the same for values with their groups and levels."""
     group = "grp, " if reading.groups else ""
-    leveled = _leveled(reading, schema, records)
     tops = f"SELECT {group}value, max(level) AS level FROM ({leveled}) GROUP BY {group}value"
     return TopStatement(f"SELECT {group}level, count(*) AS n FROM ({tops}) GROUP BY {group}level", reading)
 
@@ -84,28 +88,34 @@ def top_statement(reading: KeyRead, schema: Schema, records: str) -> TopStatemen
 def _leveled(reading: KeyRead, schema: Schema, records: str) -> str:
     """Return the query for the group, value and level of the records that have all of them."""
     reading, schema, records = computed(reading, schema, records)
-    group = "grp, " if reading.groups else ""
     condition = to_sql(reading.where, schema) if reading.where is not None else None
     items = [
         f"{to_sql(reading.policy.expression, schema)} AS budget",
         f"{value_sql(reading.column, schema)} AS value",
     ]
-    inner = grouped_records(items, records, condition, reading.groups, schema)
+    return leveled_of(reading, grouped_records(items, records, condition, reading.groups, schema))
+
+
+def leveled_of(reading: KeyRead, inner: str) -> str:
+    """Return the same for the records of a FROM clause, whose columns are budget, value and grp."""
+    group = "grp, " if reading.groups else ""
     levels = f"SELECT {group}value, {level_sql(reading.levels)} AS level FROM {inner}"
     return f"SELECT * FROM ({levels}) WHERE level IS NOT NULL AND value IS NOT NULL"
 
 
 def key_statement(reading: KeyRead, schema: Schema, records: str) -> KeyStatement:
     """Write the statement: levels to quanta, quanta added up by value, values counted between the edges."""
+    return keys_of(reading, _leveled(reading, schema, records))
+
+
+def keys_of(reading: KeyRead, leveled: str) -> KeyStatement:
+    """Write the same for values with their groups and levels."""
     edges = key_edges(reading.levels)
     group = "grp, " if reading.groups else ""
     quanta = [min(reading.levels.quanta(level), edges[-1]) for level in range(reading.levels.top + 1)]
     form = "BIGINT" if quanta[-1] < 2**62 else "HUGEINT"
     listed = ", ".join(f"CAST({number} AS {form})" for number in quanta)
-    masses = (
-        f"SELECT {group}value, sum([{listed}][level + 1]) AS mass "
-        f"FROM ({_leveled(reading, schema, records)}) GROUP BY {group}value"
-    )
+    masses = f"SELECT {group}value, sum([{listed}][level + 1]) AS mass FROM ({leveled}) GROUP BY {group}value"
     placed = f"SELECT {group}{_edge_sql(edges, 0, len(edges))} AS edge, mass FROM ({masses})"
     summed = f"SELECT {group}edge, count(*) AS n, sum(mass) AS total FROM ({placed}) GROUP BY {group}edge"
     return KeyStatement(f"SELECT {group}edge, n, {halves('total')} FROM ({summed})", reading)

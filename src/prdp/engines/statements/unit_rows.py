@@ -8,9 +8,10 @@ others: SQL's min() would skip a NULL. Every part is total: no row can make it f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from prdp.cells.measure import Measure
 from prdp.declare.units import JoinedTables
 from prdp.engines.duckdb.column_types import column_sql, has_nan
 from prdp.engines.row_sql.expressions import to_sql
@@ -21,16 +22,24 @@ from prdp.expressions.tokens import quoted
 from prdp.plan.reads import UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 
-_ID, _LEVEL = "prdp id", "prdp level"
+_ID, _LEVEL, _BUDGET = "prdp id", "prdp level", "prdp budget"
 
-TAKEN = frozenset((_ID, _LEVEL))
+TAKEN = frozenset((_ID, _LEVEL, _BUDGET))
 """Names that no column of a join may have, in any capitals."""
 
 WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
 """Select items for the unit of a join's result."""
 
+Value = Callable[[Measure, Schema], str]
+"""Writes a row's value: what is measured, or what is distinguished."""
 
-def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
+
+def distinguished(measure: Measure, schema: Schema) -> str:
+    """Return a column's value as it is distinguished from others."""
+    return value_sql(measure.column, schema)
+
+
+def rows_of_table(reading: UnitRead, schema: Schema, records: str, value: Value = measured) -> str:
     """Return the rows of a table that says of each row whose it is: (id, budget, value, and for groups grp).
 
     All rows are there, whatever the filter and the keys say: the least of the budgets is over all of them.
@@ -41,7 +50,7 @@ def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
     items = [
         f"{id_sql(quoted(whose), whose, plain)} AS id",
         f"{to_sql(reading.policy.expression, plain)} AS budget",
-        *_values(reading, schema),
+        *_values(reading, schema, value),
         *(key_columns(reading.groups, schema) if reading.groups else ()),
     ]
     chosen = f"(SELECT {', '.join(items)} FROM {records})"
@@ -51,6 +60,12 @@ def rows_of_table(reading: UnitRead, schema: Schema, records: str) -> str:
     if reading.groups is not None:
         parts, chosen = f"{parts}, grp", joined(chosen, reading.groups, schema, every_row=True)
     return f"SELECT {parts} FROM {chosen} WHERE id IS NOT NULL"
+
+
+def one_in_each_group(reading: UnitRead, rows: str) -> str:
+    """Return rows of which each unit has one at most in each group; its least budget is among them still."""
+    least = "budget" if reading.unit.join is None else "level"
+    return f"SELECT id, min({least}) AS {least}, grp, max(value) AS value FROM ({rows}) GROUP BY id, grp"
 
 
 def value_names(reading: UnitRead) -> list[str]:
@@ -66,45 +81,55 @@ def each_read(reading: UnitRead) -> list[tuple[str, UnitRead]]:
     return [(str(place or ""), read) for place, read in enumerate((reading, *reading.beside))]
 
 
-def _values(reading: UnitRead, schema: Schema) -> list[str]:
+def _values(reading: UnitRead, schema: Schema, value: Value = measured) -> list[str]:
     """Return a row's contribution to each read, as select items; NULL where it adds nothing."""
     when, end = "", ""
     if reading.where is not None:
         when, end = f"CASE WHEN {to_sql(reading.where, schema)} THEN ", " END"
     return [
-        f"{when}{measured(read.measure, schema) if read.measure else '1'}{end} AS value{number}"
+        f"{when}{value(read.measure, schema) if read.measure else '1'}{end} AS value{number}"
         for number, read in each_read(reading)
     ]
 
 
-def rows_of_join(reading: UnitRead, schemas: Mapping[str, Schema], views: Mapping[str, str]) -> str:
+def rows_of_join(
+    reading: UnitRead,
+    schemas: Mapping[str, Schema],
+    views: Mapping[str, str],
+    value: Value = measured,
+    *,
+    with_budget: bool = False,
+) -> str:
     """Return the results of a join in the same form; those that add nothing are left out.
 
     Args:
         reading: Which units, and what their rows add.
         schemas: Each table's columns.
         views: The name under which statements find each table.
+        value: Writes a row's value.
+        with_budget: Whether rows have the budget of their unit as well.
     """
-    results, reading, schema = results_of_join(reading, schemas, views)
-    items = [*WHOSE, *_values(replace(reading, where=None), schema)]
+    results, reading, schema = results_of_join(reading, schemas, views, with_budget=with_budget)
+    whose, budget = ([f"{quoted(_BUDGET)} AS budget"], ", budget") if with_budget else ([], "")
+    items = [*WHOSE, *whose, *_values(replace(reading, where=None), schema, value)]
     where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     if reading.groups is None:
         return f"SELECT {', '.join(items)} FROM {results}{where}"
     items += key_columns(reading.groups, schema)
     chosen = f"(SELECT {', '.join(items)} FROM {results}{where})"
     names = ", ".join(value_names(reading))
-    return f"SELECT id, level, {names}, grp FROM {joined(chosen, reading.groups, schema)}"
+    return f"SELECT id, level{budget}, {names}, grp FROM {joined(chosen, reading.groups, schema)}"
 
 
 def results_of_join(
-    reading: UnitRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+    reading: UnitRead, schemas: Mapping[str, Schema], views: Mapping[str, str], *, with_budget: bool = False
 ) -> tuple[str, UnitRead, Schema]:
     """Return the results of a join with id and level, and the read and the columns with nothing computed."""
     join = reading.unit.join
     assert join is not None  # noqa: S101  (for the type checker; see the engine)
     schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
-    results = _results(reading, join, schemas, views)
-    kept = (_ID, _LEVEL, *read_columns(reading))
+    results = _results(reading, join, schemas, views, with_budget=with_budget)
+    kept = (_ID, _LEVEL, *((_BUDGET,) if with_budget else ()), *read_columns(reading))
     reading, schema, results = computed(reading, schema, results, kept)
     return results, reading, schema
 
@@ -114,6 +139,8 @@ def _results(
     join: JoinedTables,
     schemas: Mapping[str, Schema],
     views: Mapping[str, str],
+    *,
+    with_budget: bool,
 ) -> str:
     """Return the inner join of the units, one row each, with the other tables.
 
@@ -122,7 +149,8 @@ def _results(
     place = {table: f"t{number}" for number, table in enumerate(join.tables)}
     own = _own_columns(reading, join)
     held = {(join.private, column): f"{place[join.private]}.own{n}" for n, column in enumerate(own)}
-    joined_tables = f"{_unit(reading, join, schemas[join.private], views, own)} AS {place[join.private]}"
+    unit = _unit(reading, join, schemas[join.private], views, own, with_budget=with_budget)
+    joined_tables = f"{unit} AS {place[join.private]}"
     for table in join.tables[1:]:
         by = join.joined_by[table]
         left, right = (
@@ -133,6 +161,8 @@ def _results(
         )
         joined_tables += f" JOIN {views[table]} AS {place[table]} ON {left} = {right}"
     picked = [f"{place[join.private]}.{name} AS {quoted(f'prdp {name}')}" for name in ("id", "level")]
+    if with_budget:
+        picked.append(f"{place[join.private]}.budget AS {quoted(_BUDGET)}")
     for name in sorted(read_columns(reading)):
         table, column = join.names[name]
         value = held.get((table, column), f"{place[table]}.{quoted(column)}")
@@ -161,7 +191,13 @@ def _own_columns(reading: UnitRead, join: JoinedTables) -> list[str]:
 
 
 def _unit(
-    reading: UnitRead, join: JoinedTables, schema: Schema, views: Mapping[str, str], own: list[str]
+    reading: UnitRead,
+    join: JoinedTables,
+    schema: Schema,
+    views: Mapping[str, str],
+    own: list[str],
+    *,
+    with_budget: bool,
 ) -> str:
     """Return the units that take part, one row each: id, least level, and what their own rows agree on."""
     items = [
@@ -172,7 +208,8 @@ def _unit(
     rows = f"SELECT {', '.join(items)} FROM {views[join.private]}"
     leveled = f"SELECT *, {level_or_invalid(reading)} AS level FROM ({rows}) WHERE id IS NOT NULL"
     agreed = (f"{_agreed(f'held{place}', schema[name])} AS own{place}" for place, name in enumerate(own))
-    folded = ", ".join(["id", "min(level) AS level", *agreed])
+    budget = ["min(budget) AS budget"] if with_budget else []  # of those who take part, all are numbers
+    folded = ", ".join(["id", "min(level) AS level", *budget, *agreed])
     taking_part = "min(level) >= 0" + (" AND count(*) = 1" if reading.unit.one_row else "")
     return f"(SELECT {folded} FROM ({leveled}) GROUP BY id HAVING {taking_part})"
 

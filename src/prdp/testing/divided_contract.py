@@ -1,0 +1,110 @@
+"""The contract of engines for budgets that are divided among the rows, groups or keys of units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from prdp.cells.measure import Measure
+from prdp.declare.groups import Grouping, bins, read_grouping
+from prdp.declare.units import PrivacyUnit
+from prdp.engines.engine import Engine
+from prdp.expressions.check import check
+from prdp.expressions.nodes import Node
+from prdp.expressions.parse import parse
+from prdp.plan.reads import (
+    CellRead,
+    DividedRead,
+    DividedRowRead,
+    KeyRead,
+    RowRead,
+    TopRead,
+    UnitRead,
+    divided_levels,
+)
+from prdp.policy import Policy
+from prdp.schema import Kind
+from prdp.testing.engine_records import ONE_ROW_PER_UNIT, UNITS, Brevity
+from prdp.testing.reference import Record, reference_scaled, reference_units, rising_caps
+from prdp.testing.reference_divided import reference_divided, reference_divided_rows
+
+PERSONAL = Policy.column("eps", at_least="1/10", at_most="10")
+_DIVIDED = divided_levels(PERSONAL.levels, 0, 2)
+
+
+class DividedContract(Brevity):
+    """Tests that an engine divides units' budgets as the plain Python reference does."""
+
+    def engine(self, records: Sequence[Record]) -> Engine:
+        """Open a table: ``eps`` and ``x`` (double), ``v`` (64-bit), ``job`` (text), ``day`` (timestamp)."""
+        raise NotImplementedError
+
+    def test_units_are_counted_once_in_each_group(self) -> None:
+        """Count units by a column that differs within a unit, clipped and not, with a filter and without."""
+        engine = self.engine(UNITS)
+        groups = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
+        policy = PERSONAL.within(engine.schema, {})
+        for privacy_unit, where in (("job", None), ("x", "eps < 1")):
+            unit, condition = PrivacyUnit(privacy_unit), _condition(engine, where)
+            reading = UnitRead(policy, policy.levels, unit, None, "sum", condition, groups, once=True)
+            assert engine.fold_units(reading) == reference_units(UNITS, reading), privacy_unit
+            for caps in rising_caps(reading):
+                found = engine.scale_units(reading, caps, count_rows=True)
+                assert found == reference_scaled(UNITS, reading, caps, count_rows=True), (privacy_unit, caps)
+
+    def test_budgets_of_units_are_divided_among_what_counts_of_them(self) -> None:
+        """Divide among rows, groups and keys: filtered rows, unlisted groups and NULL count for nothing."""
+        signed = Measure("v", Fraction(1), -(2**42), 2**42)
+        for one_row, records in ((False, UNITS), (True, [*UNITS, *ONE_ROW_PER_UNIT])):
+            engine = self.engine(records)
+            by_value = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
+            by_x = read_grouping(["x"], [0.0, 2.5, 7], engine.schema)
+            for privacy_unit, column, where, groups in self.some(
+                [
+                    ("job", "x", None, None),
+                    ("job", "x", None, by_value),
+                    ("x", "job", "v > 5", by_value),
+                    ("job", "day", "eps < 1", by_x),
+                    ("day", "job", None, None),
+                ],
+                3,
+            ):
+                unit = PrivacyUnit(privacy_unit, one_row=one_row)
+                for reading in divided_readings(engine, unit, signed, column, where, groups):
+                    found = engine.divided(reading)
+                    assert tuple(found) == reference_divided(records, reading), reading
+            rows = RowRead(
+                PERSONAL.within(engine.schema, {}), _DIVIDED, ("v", "job"), 3, _condition(engine, "v > 5")
+            )
+            asked = DividedRowRead(rows, PrivacyUnit("job", one_row=one_row), PERSONAL.levels)
+            table, levels = engine.divided_rows(asked)
+            pairs = zip(table.to_pylist(), levels.to_pylist(), strict=True)
+            assert Counter(map(repr, pairs)) == Counter(map(repr, reference_divided_rows(records, asked)))
+
+
+def divided_readings(  # noqa: PLR0917
+    engine: Engine,
+    unit: PrivacyUnit,
+    measure: Measure,
+    column: str,
+    where: str | None,
+    groups: Grouping | None,
+) -> Iterator[DividedRead]:
+    """Yield reads of divided budgets, one of each kind that there is."""
+    policy, condition = PERSONAL.within(engine.schema, {}), _condition(engine, where)
+    rows = CellRead(policy, _DIVIDED, {}, measure, condition, groups)
+    keys = KeyRead(policy, _DIVIDED, column, condition, groups)
+    counted = replace(rows, measure=None)
+    yield DividedRead(rows, unit, policy.levels, "row")
+    yield DividedRead(counted, unit, policy.levels, "row")
+    yield DividedRead(keys, unit, policy.levels, "key")
+    yield DividedRead(TopRead(keys, counted), unit, policy.levels, "key")
+    if groups is not None:
+        yield DividedRead(rows, unit, policy.levels, "group", "max")
+        yield DividedRead(rows, unit, policy.levels, "group", "min")
+
+
+def _condition(engine: Engine, where: str | None) -> Node | None:
+    return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
