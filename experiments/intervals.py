@@ -455,6 +455,14 @@ def read(path: Path) -> list[Line]:
     return [Line(**{name: types[str(kinds[name])](text) for name, text in row.items()}) for row in rows]
 
 
+def written(path: Path, table: Sequence[Line]) -> None:
+    """Write the lines of a run."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Line))
+        writer.writerows(map(astuple, table))
+
+
 def demo(runs: int, seed: int) -> None:
     """Print how often each row of the demo's table lies in its interval."""
     rows = 1_000_000
@@ -519,18 +527,17 @@ def main() -> None:
         if not chosen or (asked.only and not data.name.startswith(tuple(asked.only.split(",")))):
             continue
         for kind in asked.kinds.split(","):
+            if kind == "median" and data.units is not None:
+                continue  # is not answered
             for share in map(Fraction, asked.shares.split(",")):
                 for line in lines(
                     data, kind, share, runs=runs, seed=asked.seed, tail_factor=asked.tail_factor
                 ):
                     table.append(line)
                     print(line, flush=True)
+        if asked.csv:
+            written(asked.csv, table)
     print("\nTogether\n", *summary(table), sep="\n")
-    if asked.csv:
-        with asked.csv.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(field.name for field in fields(Line))
-            writer.writerows(map(astuple, table))
 
 
 if __name__ == "__main__":

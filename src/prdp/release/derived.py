@@ -13,6 +13,7 @@ from prdp.errors import InvalidRequest
 from prdp.release import formatting
 from prdp.release.interval import Ends
 from prdp.release.public_names import Completed, renamed
+from prdp.release.ratio import Ratio, TotalLaw
 
 if TYPE_CHECKING:
     from prdp.release.release import MovedRelease
@@ -57,9 +58,7 @@ def combined(rule: str, parts: Sequence[Fraction], limits: Ends, off: Fraction =
 def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends, center: Fraction | None = None) -> Ends:
     """Return ends that contain the answer whenever every part lies between its own.
 
-    Where the count may be below 1, the answer may be anything. Squared distances are taken from ``center``,
-    and their mean exceeds the variance by exactly the square of the true mean's distance from it: by at least
-    that of the nearest and at most that of the farthest mean that sum and count allow.
+    Where the count may be below 1, the answer may be anything.
 
     >>> sum_ends, count_ends = (Fraction(80), Fraction(120)), (Fraction(8), Fraction(10))
     >>> combined_interval("mean", [sum_ends, count_ends], (Fraction(0), Fraction(100)))  # 80/10 to 120/8
@@ -67,14 +66,73 @@ def combined_interval(rule: str, parts: Sequence[Ends], limits: Ends, center: Fr
     """
     if parts[1][0] < 1 or (rule != "mean" and center is None):
         return limits
-    low, high = _quotient(parts[0 if rule == "mean" else 2], parts[1])
+    means = _quotient(parts[0], parts[1])
+    return from_means(rule, means, means if rule == "mean" else _quotient(parts[2], parts[1]), limits, center)
+
+
+def from_means(rule: str, means: Ends, squares: Ends, limits: Ends, center: Fraction | None) -> Ends:
+    """Return the ends of an answer from those of the mean, and of the mean squared distance from ``center``.
+
+    The latter exceeds the variance by exactly the square of the true mean's distance from the center: by at
+    least that of the nearest and at most that of the farthest mean.
+    """
+    low, high = means if rule == "mean" else squares
     if center is not None:
-        below, above = (mean - center for mean in _quotient(parts[0], parts[1]))
+        below, above = (mean - center for mean in means)
         low -= max(below**2, above**2)
         high -= 0 if below <= 0 <= above else min(below**2, above**2)
     if rule == "std":
         low, high = root(low), root(high, up=True)
     return _within(low, limits), _within(high, limits)
+
+
+_LARGE = Fraction(10) ** 100
+"""Limits beyond which quotients are not computed in floats."""
+
+
+def quotient_interval(
+    rule: str,
+    laws: Sequence[TotalLaw],
+    totals: Sequence[Fraction],
+    failure: Fraction,
+    *,
+    limits: Ends,
+    center: Fraction | None = None,
+) -> Ends:
+    """Return the ends of a mean, or of what is made of two, by one inequality for each: proofs/computed.md.
+
+    Args:
+        rule: How the answer is computed.
+        laws: The laws of its parts' errors.
+        totals: The parts that were released.
+        failure: The probability that the answer lies beyond either end.
+        limits: The public limits of the answer.
+        center: What squared distances are taken from.
+    """
+    if rule == "mean":
+        ends = _one_quotient(laws[:2], totals[:2], failure, limits)
+        return from_means(rule, ends, ends, limits, None)
+    if center is None:
+        return limits
+    most = limits[1] if rule == "variance" else limits[1] ** 2
+    reach = root(4 * most, up=True)  # no two values are further apart than this
+    means = _one_quotient(laws[:2], totals[:2], failure / 2, (center - reach, center + reach))
+    squares = _one_quotient((laws[2], laws[1]), (totals[2], totals[1]), failure / 2, (Fraction(0), reach**2))
+    return from_means(rule, means, squares, limits, center)
+
+
+def _one_quotient(
+    laws: Sequence[TotalLaw], totals: Sequence[Fraction], failure: Fraction, limits: Ends
+) -> Ends:
+    total, count = map(float, totals)
+    found = Ratio(laws[0], laws[1], float(failure)).ends(total, count, (float(limits[0]), float(limits[1])))
+    return Fraction(found[0]), Fraction(found[1])
+
+
+def quotient_laws(laws: Sequence[TotalLaw | None], limits: Ends) -> list[TotalLaw] | None:
+    """Return the laws of parts where one inequality is for them: a public fact; else None."""
+    known = [law for law in laws if law is not None]
+    return known if len(known) == len(laws) and -_LARGE < limits[0] <= limits[1] < _LARGE else None
 
 
 def _quotient(total: Ends, count: Ends) -> Ends:

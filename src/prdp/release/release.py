@@ -12,7 +12,14 @@ from prdp.errors import InvalidRequest
 from prdp.noise.concave import ConcaveNoise
 from prdp.release import formatting
 from prdp.release.clipped import Choices, ClippedEnd, ClippedTerms
-from prdp.release.derived import PARTS, NumberLike, combined_interval, plain_fraction
+from prdp.release.derived import (
+    PARTS,
+    NumberLike,
+    combined_interval,
+    plain_fraction,
+    quotient_interval,
+    quotient_laws,
+)
 from prdp.release.interval import (
     ENDLESS,
     Around,
@@ -24,6 +31,7 @@ from prdp.release.interval import (
     error_bounds,
     spans_limits,
 )
+from prdp.release.ratio import TotalLaw, total_law
 from prdp.release.raw_answer import Caveat, Overshoot, Ranked
 
 _LEAST_FAILURE = Fraction(1, 10**100)
@@ -73,7 +81,7 @@ class Release(NumberLike):
         {
             *("among", "around", "between", "bias", "center", "chosen", "clipped", "clipping", "decisions"),
             *("ends", "even", "excluded_clause", "excluded_records", "excluded_text", "exclusion_of_part"),
-            *("general_caveat", "horizon", "insufficient_budget", "left_away", "moved", "noise"),
+            *("general_caveat", "horizon", "insufficient_budget", "law", "left_away", "moved", "noise"),
             *("perhaps_of_nothing", "rule", "selected", "shape", "shown_between", "stated_exclusion"),
             *("step", "steps", "whole"),
         }
@@ -237,9 +245,7 @@ class Release(NumberLike):
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         chance = 1 - (1 - chance) / self.among  # any of so many may be selected (proofs/computed.md)
         if self.parts and self.ends is not None:
-            each = 1 - (1 - chance) / len(self.parts)  # all parts at once
-            ends = [part.between(each, tail_factor) for part in self.parts]
-            return combined_interval(self.rule, ends, self.ends, self.center)
+            return self._computed_between(1 - chance, tail_factor)
         if self.chosen is not None:
             low, high = self.chosen.between(1 - chance)
             return (  # a quantile's may lie beside its answer: widened, it covers no less
@@ -249,6 +255,26 @@ class Release(NumberLike):
         if self.ends is not None:
             return -ENDLESS, ENDLESS  # a range that was chosen has no level, so there is no interval
         return self.around(1 - chance, tail_factor).ends(self.steps)
+
+    def _computed_between(self, failure: Fraction, tail_factor: Fraction) -> Ends:
+        """Return the ends of an answer that was computed from parts: proofs/computed.md."""
+        limits = self.ends or (-ENDLESS, ENDLESS)
+        laws = quotient_laws([part.law(tail_factor) for part in self.parts], limits)
+        if laws is None:
+            each = 1 - failure / len(self.parts)  # all parts at once
+            ends = [part.between(each, tail_factor) for part in self.parts]
+            return combined_interval(self.rule, ends, limits, self.center)
+        if self.parts[1].between(1 - failure / len(self.parts))[0] < 1:
+            return limits
+        totals = [part.exact for part in self.parts]
+        return quotient_interval(self.rule, laws, totals, failure, limits=limits, center=self.center)
+
+    def law(self, tail_factor: Fraction) -> TotalLaw | None:
+        """Return the law of its error as a part of an answer; None where that is not simple."""
+        if self.noise != "laplace" or self.shape is not None or self.chosen is not None or self.ends:
+            return None
+        signed = self.clipped is None or (self.clipped.below and self.clipped.above)
+        return total_law(self.noise_scales, self.step, self.clipping, tail_factor, signed=signed)
 
     def around(self, failure: Fraction, tail_factor: Fraction) -> Around:
         """Return where the ends lie around an answer that noise was added to, whatever its number is."""

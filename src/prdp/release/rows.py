@@ -17,7 +17,7 @@ import numpy as np
 from prdp.noise.discrete_laplace import Integers
 from prdp.release import formatting
 from prdp.release.clipped import ClippedTerms
-from prdp.release.derived import combined_interval
+from prdp.release.derived import combined_interval, quotient_interval, quotient_laws
 from prdp.release.interval import ENDLESS, Around, Ends, Pull, as_float, spans_limits
 from prdp.release.raw_answer import Answer, AnswerColumn, Caveat, LazySequence
 from prdp.release.release import Release, chance_of
@@ -217,15 +217,7 @@ class ReleaseColumn(LazySequence[Release]):
     def between(self, chance: Fraction, tail_factor: Fraction) -> list[Ends]:
         """Return what ``Release.between`` says of each release."""
         if self.parts:
-            each = 1 - (1 - chance) / len(self.parts)
-            rules = [(one.rule, one.ends or (-ENDLESS, ENDLESS), one.center) for one in self.templates]
-            ends = zip(
-                self.which.tolist(), *(part.between(each, tail_factor) for part in self.parts), strict=True
-            )
-            return [
-                combined_interval(rule, parts, limits, center)
-                for (rule, limits, center), parts in ((rules[which], parts) for which, *parts in ends)
-            ]
+            return self._computed_between(1 - chance, tail_factor)
         around = self.around(1 - chance, tail_factor)
         units = [one.unit for one in around]
         return [
@@ -235,6 +227,31 @@ class ReleaseColumn(LazySequence[Release]):
             )
             for which, _, low, high in self.whole_ends(around)
         ]
+
+    def _computed_between(self, failure: Fraction, tail_factor: Fraction) -> list[Ends]:
+        """Return the same of answers that were computed from parts."""
+        limits = [one.ends or (-ENDLESS, ENDLESS) for one in self.templates]
+        each = 1 - failure / len(self.parts)
+        counts = self.parts[1].between(each, Fraction(1))
+        laws = [[one.law(tail_factor) for one in part.templates] for part in self.parts]
+        totals = [part.exact() for part in self.parts]
+        corners: list[list[Ends]] = []
+        found = []
+        for place, which in enumerate(self.which.tolist()):
+            template = self.templates[which]
+            own = [law[part.which[place]] for law, part in zip(laws, self.parts, strict=True)]
+            known = quotient_laws(own, limits[which])
+            if known is None:
+                corners = corners or [part.between(each, tail_factor) for part in self.parts]
+                parts = [ends[place] for ends in corners]
+                found.append(combined_interval(template.rule, parts, limits[which], template.center))
+            elif counts[place][0] < 1:
+                found.append(limits[which])
+            else:
+                here = [each_part[place] for each_part in totals]
+                public = {"limits": limits[which], "center": template.center}
+                found.append(quotient_interval(template.rule, known, here, failure, **public))
+        return found
 
     def whole_ends(self, around: Sequence[Around]) -> Iterator[tuple[int, int, int | None, int | None]]:
         """Yield for each drawn answer its place in ``templates``, and it and its ends in parts of a step."""
