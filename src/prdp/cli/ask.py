@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +18,7 @@ from prdp.cli.printing import number, reading
 from prdp.cli.table_options import STATEMENT, WRITTEN, read_statement_from
 from prdp.errors import InvalidRequest
 from prdp.ledger import shown_place
+from prdp.plan.explain import LABEL_WIDTH, Explanation
 from prdp.projects.project import named_in
 from prdp.release.formatting import optional_library
 from prdp.release.plot import is_histogram
@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
 
 
-_STATEMENT = re.compile(r"( *reads  |ledger   )((?:SELECT|WITH|\{).*)")
-_INDENT = " " * 9
 _MORE = " ..."
 
 
-def readable(text: str, width: int | None = None, *, whole: bool) -> str:
-    r"""Return an explanation whose statements are cut to a window, or written out over several lines.
+def readable(explanation: Explanation, width: int | None = None, *, whole: bool) -> str:
+    """Return an explanation whose statements are cut to a window, or written out over several lines.
 
-    >>> print(readable("costs    1/10\n  reads  SELECT a FROM (SELECT b AS a FROM t)", 30, whole=False))
+    >>> statement = Line("  reads", "SELECT a FROM (SELECT b AS a FROM t)", "sql")
+    >>> print(readable(Explanation((Line("costs", "1/10"), statement)), 30, whole=False))
     costs    1/10
       reads  SELECT a FROM (SE ...
     <BLANKLINE>
@@ -44,16 +43,15 @@ def readable(text: str, width: int | None = None, *, whole: bool) -> str:
     """
     width = Console().width if width is None else width
     lines, cut = [], False
-    for line in text.splitlines():
-        assigned = _STATEMENT.fullmatch(line)
-        fits = assigned is None or (assigned[2].startswith("{") if whole else len(line) <= width)
-        if assigned is None or fits:
-            lines.append(line)
-        elif whole:
-            lines += [assigned[1].rstrip(), *(f"{_INDENT}{part}" for part in _written_out(assigned[2]))]
-        else:
-            lines.append(line[: width - len(_MORE)].rstrip() + _MORE)
+    for line in explanation.lines:
+        if whole and line.language == "sql":
+            indent = " " * LABEL_WIDTH
+            lines += [line.label, *(f"{indent}{part}" for part in _written_out(line.text))]
+        elif not whole and line.language is not None and len(str(line)) > width:
+            lines.append(str(line)[: width - len(_MORE)].rstrip() + _MORE)
             cut = True
+        else:
+            lines.append(str(line))
     if cut:
         lines += ["", "What ends in ... is cut: add --statements to see all of it."]
     return "\n".join(lines)
@@ -244,7 +242,7 @@ def ask(
     opened = given.opened(file, table, policy, who, {**limits, **columns, **place, **whose})
     parts = given.shares_of(shares or ())
     if dry_run:
-        write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))
+        write(readable(opened.sql_explanation(statement, share=share, shares=parts), whole=statements))
         return
     refuse_unwritable(form, output)
     if plot is not None and plot != TERMINAL:

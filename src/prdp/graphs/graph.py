@@ -720,7 +720,7 @@ class Graph(Opened):
         """Return the plan of a query: charge, reads and draws; reads and charges nothing."""
         record = f"a pair of the {len(self._reader.source.nodes):,} public nodes, with all of its rows"
         tables = (("prdp_records", f"{self.name}, of which pairs of public nodes take part"),)
-        return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables))
+        return str(self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md", tables)))
 
     def _answered(
         self, query: GraphQuery, share: Exact, method: Chosen | None = None, *, redraw: bool

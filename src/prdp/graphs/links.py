@@ -398,7 +398,7 @@ class Links(Opened):
         """Return the plan of a query: charge, reads and draws; reads and charges nothing."""
         columns = ", ".join(self._source.table_of)
         record = f"each record that a row names ({columns}), with all rows that name it"
-        return self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md"))
+        return str(self._explained(self.plan(query, share, method), Whose(record, "proofs/joins.md")))
 
     def plan(self, query: Count, share: Exact, method: Chosen | None = None) -> Plan:
         """Return the mechanism that would answer a query, or refuse by public facts; reads nothing."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
@@ -16,6 +16,9 @@ from prdp.plan.reads import CellRead, DividedRead, Read, SharedUnitRead, UnitRea
 from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
 from prdp.regions.region import region_from_json, region_words
+
+LABEL_WIDTH = 9
+"""Characters before the text of a line, unless its label is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,39 @@ class Whose:
     record: str
     proof: str = ""
     tables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an explanation.
+
+    Attributes:
+        label: What it is about, such as ``charges``; indented under the query that it belongs to.
+        text: What it says.
+        language: That of a statement or a question, which may be long; None for words.
+    """
+
+    label: str
+    text: str
+    language: Literal["sql", "json"] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label:{LABEL_WIDTH - 2}}  {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The lines of an explanation, for whoever shows them."""
+
+    lines: tuple[Line, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.lines))
+
+
+def reads(statements: Iterable[str]) -> Iterator[Line]:
+    """List statements that would be read."""
+    return (Line("  reads", statement, "sql") for statement in statements)
 
 
 class DescribedPlan(Protocol):
@@ -51,7 +87,7 @@ class DescribedPlan(Protocol):
     def standing(self, ledger: Any, /) -> Any:
         """Return the answer that it has already; None where there is none."""
 
-    def answers_in_words(self, source: Any) -> Iterator[str]:
+    def explained_answers(self, source: Any) -> Iterator[Line]:
         """List what would be read and drawn; nothing is."""
 
 
@@ -60,18 +96,18 @@ Explainable = Plan | DescribedPlan
 
 def explained(
     plan: Explainable, source: Any, whose: Whose, *, remaining: Fraction | None, answered: bool
-) -> str:
+) -> Explanation:
     """Return what a plan would do, line by line; reads no record and charges nothing.
 
     >>> import numpy
     >>> import prdp
     >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy=prdp.Policy.constant(1))
     >>> plan = accounts.plan(prdp.count(), share="1/4")
-    >>> text = explained(plan, accounts._engine, Whose("a row"), remaining=Fraction(1, 8), answered=False)
-    >>> text.splitlines()[0]
-    'charges  nothing: it would be refused: 1/4 is more than the 1/8 that is left'
-    >>> [line.split()[0] for line in text.splitlines()]
-    ['charges', 'record', 'answers', 'reads', 'draws', 'ledger']
+    >>> found = explained(plan, accounts._engine, Whose("a row"), remaining=Fraction(1, 8), answered=False)
+    >>> print(found.lines[0])
+    charges  nothing: it would be refused: 1/4 is more than the 1/8 that is left
+    >>> [line.label for line in found.lines]
+    ['charges', 'record', 'answers', '  reads', '  draws', 'ledger']
 
     Args:
         plan: What would be done.
@@ -80,58 +116,58 @@ def explained(
         remaining: The part of their budgets that those who are charged have left; None for a synthetic table.
         answered: Whether the question has an answer in the ledger.
     """
-    return "\n".join(_lines(plan, source, whose, remaining, answered))
+    return Explanation(tuple(_lines(plan, source, whose, remaining, answered)))
 
 
 def _lines(
     plan: Explainable, source: Any, whose: Whose, remaining: Fraction | None, answered: bool
-) -> Iterator[str]:
-    yield f"charges  {_charge(plan.share, plan.region, remaining, answered=answered)}"
-    yield f"record   {whose.record}{f'; {whose.proof}' if whose.proof else ''}"
+) -> Iterator[Line]:
+    yield Line("charges", _charge(plan.share, plan.region, remaining, answered=answered))
+    yield Line("record", f"{whose.record}{f'; {whose.proof}' if whose.proof else ''}")
     for name, table in whose.tables:
-        yield f"table    {name} is {table}"
-    yield from _answers(plan, source) if isinstance(plan, Plan) else plan.answers_in_words(source)
-    yield f"ledger   {plan.text}"
+        yield Line("table", f"{name} is {table}")
+    yield from _answers(plan, source) if isinstance(plan, Plan) else plan.explained_answers(source)
+    yield Line("ledger", plan.text, "json")
 
 
-def omitted(policy: Policy | None, records: str) -> Iterator[str]:
+def omitted(policy: Policy | None, records: str) -> Iterator[Line]:
     """List the records that the answers exclude, and the remedy."""
     if records:
         more = f"; {remedy(policy)}" if policy is not None and remedy(policy) else ""
-        yield f"omits    {records}{more}"
+        yield Line("omits", f"{records}{more}")
 
 
-def _answers(plan: Plan, source: Any) -> Iterator[str]:
+def _answers(plan: Plan, source: Any) -> Iterator[Line]:
     first = plan.queries[0]
     yield from omitted(getattr(first.read, "policy", None), first.steps[0].labels[0].omitted)
     if plan.groups is not None:
-        yield f"groups   {len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}"
+        yield Line("groups", f"{len(plan.groups.keys):,} by {', '.join(map(str, plan.groups.by))}")
     listed_reads: set[Read] = set()
     drawn: set[int] = set()
     later: dict[SharedUnitRead, dict[tuple[int, bool], None]] = {}
     for query in plan.queries:
-        yield f"answers  {query.query}"
+        yield Line("answers", str(query.query))
         read = plan.reads[query.read]
         if read in listed_reads:
-            yield "  reads  what was read above"
+            yield Line("  reads", "what was read above")
         else:
-            yield from (f"  reads  {statement}" for statement in read.shown(source))
+            yield from reads(read.shown(source))
         listed_reads.add(read)
         yield from _divided(read)
         for step in query.steps:
             if step.shared_draw_id in drawn:
-                yield f"  takes  {f'{step.name} from ' if step.name else ''}what was drawn above"
+                yield Line("  takes", f"{f'{step.name} from ' if step.name else ''}what was drawn above")
                 continue
             yield from _step(step, query)
             drawn |= {step.shared_draw_id} if step.shared_draw_id is not None else set()
             if isinstance(read, UnitRead) and query.together == "joint" and hasattr(source, "shown_later"):
-                yield f"  reads  {source.shown_later(read, count_rows=_counts_rows(step, query))}"
+                yield from reads([source.shown_later(read, count_rows=_counts_rows(step, query))])
             if isinstance(read, SharedUnitRead) and read.wide.groups is not None:
                 later.setdefault(read, {})[read.reads.index(query.read), _counts_rows(step, query)] = None
         if query.derived is not None:
-            yield f"  gives  {query.query.word} of what was drawn; proofs/computed.md"
+            yield Line("  gives", f"{query.query.word} of what was drawn; proofs/computed.md")
     for read, looks in later.items():
-        yield from (f"  reads  {statement}" for statement in read.shown_later(source, tuple(looks)))
+        yield from reads(read.shown_later(source, tuple(looks)))
 
 
 def _divided(read: Read) -> Iterator[str]:
@@ -175,7 +211,7 @@ def _counts_rows(step: Step, query: QueryPlan) -> bool:
     return step.name == "count" or query.measure is None
 
 
-def _step(step: Step, query: QueryPlan) -> Iterator[str]:
+def _step(step: Step, query: QueryPlan) -> Iterator[Line]:
     name = f"{step.name} by " if step.name else ""
     mechanism, page = _answered_by(step, query)
     together = {
@@ -186,9 +222,9 @@ def _step(step: Step, query: QueryPlan) -> Iterator[str]:
     how = "" if mechanism == "tiers" else together[query.together]
     how = ", where the sum was clipped" if isinstance(step.mechanism, Following) else how
     shared = "" if step.shared_draw_id is None else ", for several answers"
-    yield f"  draws  {name}{mechanism} with share {step.share}{how}{shared}; {page}"
+    yield Line("  draws", f"{name}{mechanism} with share {step.share}{how}{shared}; {page}")
     if why := getattr(step.mechanism, "why", ""):
-        yield f"  since  {why}"
+        yield Line("  since", why)
 
 
 def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from prdp.engines.sources.readers import FILE_ENDINGS
 from prdp.engines.tracing import source_origins
 from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyError, PrdpError
 from prdp.ledger import is_begun
+from prdp.plan.explain import Explanation
 from prdp.policy import Policy
 from prdp.projects.fields import PUBLIC, SECTIONS, bare_or_quoted, check
 from prdp.projects.toml_file import NAME, Place, ProjectText, find, from_environment, listed, read
@@ -287,9 +288,15 @@ class Project(Mapping[str, Table | Join]):
 
     def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
         """Return the cost and plan of a statement; nothing is charged, and no account is begun."""
+        return str(self.sql_explanation(text, share=share, shares=shares))
+
+    def sql_explanation(
+        self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None
+    ) -> Explanation:
+        """Return the lines of ``explain_sql``."""
         name = named_in(text, self)
         opened = self[name] if self.is_begun(name) else self._without_account(name)
-        return opened.explain_sql(text, share=share, shares=shares, **self.listed_for(name))
+        return opened.sql_explanation(text, share=share, shares=shares, **self.listed_for(name))
 
     def _without_account(self, name: str) -> Table | Join:
         """Open a table or join for what charges nothing, so that no account is begun."""

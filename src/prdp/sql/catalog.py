@@ -14,6 +14,7 @@ from prdp.declare.units import PrivacyUnit
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import value_of
 from prdp.expressions.nodes import Node
+from prdp.plan.explain import Explanation
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner
 from prdp.plan.queries import Query
@@ -35,7 +36,7 @@ class Questioned(Protocol):
     def answer_plan(self, plan: Plan, *, redraw: bool = False) -> ReleaseTable:
         """Answer all queries of a plan from one charge."""
 
-    def explain_plan(self, plan: Plan) -> str:
+    def explanation(self, plan: Plan) -> Explanation:
         """Return what would be charged, read and drawn."""
 
 

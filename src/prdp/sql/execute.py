@@ -24,7 +24,7 @@ from prdp.errors import (
 )
 from prdp.expressions.evaluate import Value, evaluate, value_of
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
-from prdp.plan.explain import ANSWERED_BEFORE
+from prdp.plan.explain import ANSWERED_BEFORE, Explanation, Line
 from prdp.plan.key_plan import never_found
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Sum
@@ -83,15 +83,15 @@ def explained(
     shares: Mapping[str, Exact] | None = None,
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
-) -> str:
+) -> Explanation:
     """Return what a statement would cost and do, line by line; reads no record and charges nothing."""
     asked = _compiled(text, queryable, catalog, keys, tables)
     if asked.limit == 0 or not asked.queries:
-        return "costs    nothing: no record is asked about"
+        return Explanation((Line("costs", "nothing: no record is asked about"),))
     parts = _shares(asked, share, shares)
     if _is_empty(asked):
         _of_no_record(asked, exact_share(share), parts)  # which refuses what cannot be planned
-        return f"costs    nothing: {_NO_RECORD}"
+        return Explanation((Line("costs", f"nothing: {_NO_RECORD}"),))
     if isinstance(asked.keys, SearchedKeys):
         return explained_search(asked, asked.keys, exact_share(share), parts)
     groups = _questioned(asked)
@@ -101,15 +101,15 @@ def explained(
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     fit = math.floor(left / plan.share)
     lines = [
-        f"costs    {plan.share} of the budgets of those it is about, who have {shown_part(left)} left",
-        f"leaves   {leaves}; of such questions, {fit} fit into what is left now",
+        Line("costs", f"{plan.share} of the budgets of those it is about, who have {shown_part(left)} left"),
+        Line("leaves", f"{leaves}; of such questions, {fit} fit into what is left now"),
     ]
     if asked.queryable is not None and asked.queryable.has_answer(plan):
-        lines = [f"costs    {ANSWERED_BEFORE}", f"leaves   {shown_part(left)}"]
+        lines = [Line("costs", ANSWERED_BEFORE), Line("leaves", shown_part(left))]
     for query, source in zip(plan.queries, asked.sources, strict=True):
-        notes = sql_of(source)
-        lines.append(f"asks     {notes}: {query.query}, method {query.method}, share {query.share}")
-    return "\n".join([*lines, groups.explain_plan(plan)])
+        asks = f"{sql_of(source)}: {query.query}, method {query.method}, share {query.share}"
+        lines.append(Line("asks", asks))
+    return Explanation((*lines, *groups.explanation(plan).lines))
 
 
 def _compiled(
@@ -472,25 +472,28 @@ def _split(keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None) -
 
 def explained_search(
     asked: Compiled, keys: SearchedKeys, share: Fraction, parts: Sequence[Exact] | None
-) -> str:
+) -> Explanation:
     """Return what a statement with searches would cost and do; reads no record and charges nothing."""
     each, rest = _split(keys, share, parts)
     queryable: Any = asked.queryable
     remaining = queryable.remaining
     after = shown_part(remaining - share) if share <= remaining else "nothing: it would be refused"
     lines = [
-        f"costs    {share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
-        f"leaves   {after}, of {shown_part(remaining)} that is left now",
+        Line(
+            "costs",
+            f"{share} of every record's budget: {share - rest} to find keys, {rest} for what is asked",
+        ),
+        Line("leaves", f"{after}, of {shown_part(remaining)} that is left now"),
     ]
     if all(plan.standing(queryable.ledger) is not None for plan in _searches(asked, keys, each)):
         lines = [
-            "costs    nothing to find keys: they were found before",
-            f"         at most {rest} for what is asked of them; nothing, if that was answered before",
-            f"leaves   at least {after}, of {shown_part(remaining)} that is left now",
+            Line("costs", "nothing to find keys: they were found before"),
+            Line("", f"at most {rest} for what is asked of them; nothing, if that was answered before"),
+            Line("leaves", f"at least {after}, of {shown_part(remaining)} that is left now"),
         ]
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
-            lines.append(f"finds    keys of {item.text}, share {each}")
-            lines.append(str(queryable.explain_keys(item.key, share=each, **listed)))
-    lines += [f"asks     {sql_of(source)}, for each key that is found" for source in asked.sources]
-    return "\n".join(lines)
+            lines.append(Line("finds", f"keys of {item.text}, share {each}"))
+            lines += queryable.keys_explanation(item.key, share=each, **listed).lines
+    lines += [Line("asks", f"{sql_of(source)}, for each key that is found") for source in asked.sources]
+    return Explanation(tuple(lines))

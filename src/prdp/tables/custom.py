@@ -27,7 +27,7 @@ from prdp.levels import PER_OCTAVE, Levels
 from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import flips, keep_bounds
-from prdp.plan.explain import omitted
+from prdp.plan.explain import Line, omitted, reads
 from prdp.plan.labels import excluded_records
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
@@ -262,19 +262,19 @@ class CustomPlan:
         if self._interrupted.is_set():
             raise KeyboardInterrupt
 
-    def answers_in_words(self, source: Any) -> Iterator[str]:
+    def explained_answers(self, source: Any) -> Iterator[Line]:
         """List what would be read and drawn; ``:b`` is the level that is drawn first."""
         domain = self.split * self.share
         yield from omitted(self.planner.policy, self._omitted)
-        yield f"answers  {self.name} of {', '.join(self.columns)}"
+        yield Line("answers", f"{self.name} of {', '.join(self.columns)}")
         counts, rows = self._statements(source)
-        yield from (f"  reads  {statement}" for statement in counts)
+        yield from reads(counts)
         if self.unit is not None:
-            yield "  divides  each unit's budget among its rows that count; proofs/divided.md"
-        yield f"  draws  where budgets become numerous, with share {domain}; proofs/framework.md"
-        yield from (f"  reads  {statement}" for statement in rows)
+            yield Line("  divides", "each unit's budget among its rows that count; proofs/divided.md")
+        yield Line("  draws", f"where budgets become numerous, with share {domain}; proofs/framework.md")
+        yield from reads(rows)
         rest = self.share - domain
-        yield f"  draws  {self.name} with share {rest}; its author's promise, no page of prdp's"
+        yield Line("  draws", f"{self.name} with share {rest}; its author's promise, no page of prdp's")
 
     def _statements(self, source: Any) -> tuple[Iterable[str], Iterable[str]]:
         """Return what is read to count records, and what is read of those that are kept."""

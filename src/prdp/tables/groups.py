@@ -11,6 +11,7 @@ from prdp.declare.columns import Number
 from prdp.declare.exact import Exact
 from prdp.declare.groups import Grouping
 from prdp.methods import Chosen
+from prdp.plan.explain import Explanation
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Quantile, Query, listed_quantiles
@@ -134,9 +135,9 @@ class Groups(Questions[ReleaseTable]):
         plan = self.plan(query, share=share, options=options)
         return plan.tabled(answer(self.table.ledger, plan, self._reader, redraw=redraw))
 
-    def explain_plan(self, plan: Plan) -> str:
+    def explanation(self, plan: Plan) -> Explanation:
         """Return what a plan would do; reads no record and charges nothing."""
-        return self.table.explain_plan(plan)
+        return self.table.explanation(plan)
 
     def _answered(self, plan: Plan, *, redraw: bool) -> Released:
         return answer(self.table.ledger, plan, self._reader, redraw=redraw)

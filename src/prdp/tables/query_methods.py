@@ -14,6 +14,7 @@ from prdp.declare.groups import Binned, bins
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import shown_name
 from prdp.methods import Chosen
+from prdp.plan.explain import Explanation
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
 from prdp.plan.planner import Planner, column_range
@@ -51,8 +52,8 @@ class Questions(Completed, Generic[Answered]):
 
     internals: ClassVar = frozenset(
         {
-            *("answer_plan", "condition", "explain_plan", "filtered", "grouping", "has_answer", "levels"),
-            *("plan", "plan_keys", "planner", "unit"),
+            *("answer_plan", "condition", "explanation", "filtered", "grouping", "has_answer", "levels"),
+            *("keys_explanation", "plan", "plan_keys", "planner", "sql_explanation", "unit"),
         }
     )
     hints: ClassVar[Mapping[str, str]] = {
@@ -133,7 +134,7 @@ class Questions(Completed, Generic[Answered]):
         """Answer a plan."""
 
     @abstractmethod
-    def explain_plan(self, plan: Plan) -> str:
+    def explanation(self, plan: Plan) -> Explanation:
         """Return what a plan would do; reads no record and charges nothing."""
 
     def answer_plan(self, plan: Plan, *, redraw: bool = False) -> ReleaseTable:
@@ -203,7 +204,7 @@ class Questions(Completed, Generic[Answered]):
         _refuse_queries(share=share, shares=shares, method=method)
         asked = gathered(queries, named)
         plan = self.plan(*asked, share=share, shares=shares, options=Options.of(method))
-        return self.explain_plan(plan)
+        return str(self.explanation(plan))
 
     def count(
         self,

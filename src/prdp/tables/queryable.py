@@ -20,7 +20,7 @@ from prdp.errors import InvalidRequest, KeysOutOfReach, PrdpError
 from prdp.expressions.nodes import Node
 from prdp.ledger import Ledger
 from prdp.methods import Chosen
-from prdp.plan.explain import Explainable, Whose, explained
+from prdp.plan.explain import Explainable, Explanation, Line, Whose, explained
 from prdp.plan.key_plan import MAX_KEYS_OF_UNITS, FindKeys, KeysPlan, Measured, keys_plan, never_found
 from prdp.plan.methods import DEFAULT, Options
 from prdp.plan.plan import Plan
@@ -96,7 +96,7 @@ class Opened:
         """Return whether a plan has been answered before, so that asking again costs nothing."""
         return not self.synthetic and plan.standing(self.ledger) is not None
 
-    def _explained(self, plan: Explainable, whose: Whose) -> str:
+    def _explained(self, plan: Explainable, whose: Whose) -> Explanation:
         """Return what a plan would do; reads no record and charges nothing."""
         remaining = None if self.synthetic else self.ledger.remaining_in(plan.region)
         answered = self.has_answer(plan)
@@ -376,11 +376,17 @@ class Queried(Opened, Questions[Release]):
         >>> print(homes.explain_keys("zip", pattern="[0-9]{5}", share=0.5).splitlines()[-2])
         note     of 100,000 possible keys, 0.01 that nobody has may be expected among those shown
         """
+        return str(self.keys_explanation(columns, share=share, **options))
+
+    def keys_explanation(
+        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **options: Any
+    ) -> Explanation:
+        """Return the lines of ``explain_keys``."""
         known = {name: options.pop(name) for name in ("size", "per", "max_keys") if name in options}
         plan = self.plan_keys(columns, KeySearch(**options), share=share, **known)
-        *lines, ledger = self._explained(plan, self._whose).splitlines()
+        *lines, ledger = self._explained(plan, self._whose).lines
         notes = [*never_found(plan.query.domain.columns), *plan.notes()[:2]]
-        return "\n".join([*lines, *(f"note     {note}" for note in notes), ledger])
+        return Explanation((*lines, *(Line("note", note) for note in notes), ledger))
 
     def plan_keys(
         self,
@@ -630,6 +636,18 @@ class Queried(Opened, Questions[Release]):
         asks     COUNT(*): count, method clip, share 1/10
         ...
         """
+        return str(self.sql_explanation(text, share=share, shares=shares, keys=keys, tables=tables))
+
+    def sql_explanation(
+        self,
+        text: str,
+        *,
+        share: Exact,
+        shares: Mapping[str, Exact] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        tables: Mapping[str, object] | None = None,
+    ) -> Explanation:
+        """Return the lines of ``explain_sql``."""
         from prdp.sql.execute import explained  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
@@ -667,7 +685,7 @@ class Queried(Opened, Questions[Release]):
         """Return what would be done to answer queries, or refuse; reads and charges nothing."""
         return self.planner.plan(queries, share, options=options, shares=shares)
 
-    def explain_plan(self, plan: Plan) -> str:
+    def explanation(self, plan: Plan) -> Explanation:
         """Return what a plan would do; reads no record and charges nothing."""
         return self._explained(plan, self._whose)
 

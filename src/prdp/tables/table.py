@@ -339,7 +339,7 @@ class Table(Queried):
         ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'reads', 'draws', 'ledger']
         """
         plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
-        return self._explained(plan, self._whose)
+        return str(self._explained(plan, self._whose))
 
     def _custom(
         self,
