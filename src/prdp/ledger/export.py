@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNO
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExportRow:
     """One answer as it is exported, or a charge without one; its fields are then empty.
 
     ``question`` is in words, ``purpose`` the text that the ledger knows it by. A charge that was answered by
@@ -54,13 +54,13 @@ class Line:
     clock_went_back: bool
 
 
-def _lines(entry: Entry, clock_went_back: bool) -> list[Line]:
+def _lines(entry: Entry, clock_went_back: bool) -> list[ExportRow]:
     """Return the lines of an entry."""
 
-    def line(release: Release | CustomRelease | None, group: str | None, asked: str | None) -> Line:
+    def line(release: Release | CustomRelease | None, group: str | None, asked: str | None) -> ExportRow:
         ours = release if isinstance(release, Release) else None
         low, high = map(_finite, ours.interval()) if ours else (None, None)
-        return Line(
+        return ExportRow(
             number=entry.number,
             at=entry.at,
             who=entry.who,
@@ -100,7 +100,7 @@ def _number(release: Release | CustomRelease | None) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def export_lines(entries: tuple[Entry, ...]) -> list[Line]:
+def export_lines(entries: tuple[Entry, ...]) -> list[ExportRow]:
     """Return the answers of all entries."""
     dated = zip(entries, clock_went_back(entries), strict=True)
     return [line for entry, back in dated for line in _lines(entry, back)]
@@ -164,12 +164,12 @@ def _plain(value: object) -> object:
 def as_csv(entries: tuple[Entry, ...]) -> str:
     """Return a ledger's answers as CSV; what a spreadsheet would run as a formula has a ' before it."""
     lines = [asdict(line).values() for line in export_lines(entries)]
-    return "".join(_csv_row(cells) for cells in [Line.__slots__, *lines])
+    return "".join(_csv_row(cells) for cells in [ExportRow.__slots__, *lines])
 
 
 def as_frame(entries: tuple[Entry, ...]) -> Any:
     """Return a pandas frame of the exported lines; shares are exact texts."""
-    columns = [one.name for one in fields(Line)]
+    columns = [one.name for one in fields(ExportRow)]
     lines = [asdict(line) for line in export_lines(entries)]
     return optional_library("pandas", "pandas").DataFrame(lines, columns=columns)
 
