@@ -170,10 +170,10 @@ def _answers(plan: Plan, source: Any) -> Iterator[Line]:
         yield from reads(read.shown_later(source, tuple(looks)))
 
 
-def _divided(read: Read) -> Iterator[str]:
-    """Say what a unit's budget is divided among."""
+def _divided(read: Read) -> Iterator[Line]:
+    """State what a unit's budget is divided among."""
     if isinstance(read, DividedRead):
-        yield f"  divides  each unit's budget among {_PARTS[read.part]}; proofs/divided.md"
+        yield Line("  divides", f"each unit's budget among {_PARTS[read.part]}; proofs/divided.md")
 
 
 _PARTS = {
