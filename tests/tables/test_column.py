@@ -135,6 +135,7 @@ def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says:
     [
         (lambda t: t.where, "Write filter"),
         (lambda t: t.groupby, "Write group_by"),
+        (lambda t: t.pivot_table, "Write group_by"),
         (lambda t: t.avg, "Write mean"),
         (lambda t: t.nunique, "Write count_distinct"),
         (lambda t: t.size, "Write count"),

@@ -147,3 +147,69 @@ def test_a_date_is_compared_with_a_text_as_in_sql(text: str, dated: str) -> None
 def test_a_text_that_says_no_date_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError, match="cannot be compared"):
         staff().filter(text)
+
+
+def test_groups_without_keys_find_them_with_half_of_the_share() -> None:
+    table = staff(policy=100)
+    found = table.group_by("job").count(share="1/2")
+    assert set(found.keys[:3]) == {("chef",), ("clerk",), ("judge",)}
+    assert table.remaining == Fraction(1, 2)
+    assert found["chef"].value == pytest.approx(N / 3, abs=5)
+    assert found["chef"].share == Fraction(1, 4)
+    assert any("half of the share found the keys of job" in note for note in found.notes)
+    again = table.group_by("job").count(share="1/2")
+    assert again.recorded_at
+    assert table.remaining == Fraction(1, 2)
+    listed = table.find_keys("job", share="1/4")
+    assert table.group_by("job", keys=listed).count(share="1/4").releases == found.releases
+    table.group_by("job").mean("age", share="1/2")
+    assert table.remaining == Fraction(1, 4), "the keys were found before"
+
+
+def test_found_groups_answer_what_listed_ones_do() -> None:
+    table = staff(policy=1000)
+    groups = table.group_by(["job", "town"])
+    assert "to be found" in repr(groups)
+    counted = groups.agg(n=("age", "size"), total=("pay", "sum"), share="1/8")
+    assert counted.asked == ("n", "total")
+    assert len(counted) >= 6, "and now and then a key that nobody has"
+    assert counted["chef", "Bonn", "n"].value == pytest.approx(N / 6, abs=5)
+    assert groups.filter("age < 45")["pay"].median(share="1/8")["chef", "Ulm"].value == pytest.approx(
+        35, abs=5
+    )
+    assert len(table.group_by("town").histogram("pay", bins=4, share="1/8")) == 8
+    assert table.group_by("town").quantile("pay", [0.1, 0.9], share="1/8").asked == ("q0.1_pay", "q0.9_pay")
+    assert table.group_by("age").remaining == table.remaining
+    assert len(table.group_by("age > 40").count(share="1/8")) == 2
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (
+            lambda t: t.group_by("year(hired)").count(share="1/8"),
+            r"Here, list the keys: group_by\(..., keys=",
+        ),
+        (lambda t: t.group_by("job").count(share="1/1000000"), "no key was found with half of the share"),
+        (lambda t: t.group_by("job").explain(prdp.count(), share="1/8"), "needs its public keys"),
+        (lambda t: t.group_by("job").agg(prdp.count(), share="1/8", shares=["1/8"]), "needs its public keys"),
+        (lambda t: t.agg({"age": "mode"}, share="1/8"), "agg does not know 'mode' of 'age'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::prdp.errors.KeysOutOfReach")
+def test_what_no_key_can_be_found_for_says_to_list_them(ask: Any, says: str) -> None:
+    with pytest.raises(InvalidRequest, match=says):
+        ask(staff())
+
+
+def test_queries_are_written_as_in_pandas_too() -> None:
+    table = staff(policy=1000)
+    found = table.agg({"age": ["mean", "max"], "pay": "sum"}, share="1/8")
+    assert found.asked == ("mean_age", "max_age", "sum_pay")
+    own = table.agg(prdp.mean("age"), prdp.max("age"), prdp.sum("pay"), share="1/8")
+    assert own.recorded_at, "the same question"
+    assert own.releases == found.releases
+    named = table.agg(n=("age", "count"), middle=("age", "median"), kinds=("job", "nunique"), share="1/8")
+    assert named["n"].value == pytest.approx(N, abs=2)
+    assert named["middle"].value == pytest.approx(45, abs=3)
+    assert named["kinds"].value == pytest.approx(3, abs=2)

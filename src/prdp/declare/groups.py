@@ -260,16 +260,11 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
     if not by:
         raise InvalidRequest("group_by needs a column: group_by('job', keys=['clerk', 'chef']).")
     read = tuple(group_key(key, schema) for key in by)
-    names = [key.column for key in read]
     if len(set(map(str, read))) < len(read):
         raise InvalidRequest(f"group_by names {', '.join(map(str, read))}: one of them twice.")
     listed = [key for key in read if not isinstance(key, Binned)]
     if listed and keys is None:
-        raise InvalidRequest(
-            f"group_by({', '.join(map(repr, names))}) needs its public keys: write keys=[...]. They cannot "
-            "be read from the records, since which values occur may give a record away; find_keys(...) looks "
-            "for them privately."
-        )
+        raise needs_keys(read)
     if not listed and keys is not None:
         raise InvalidRequest("bins are their own keys: leave keys= out.")
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
@@ -286,6 +281,15 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
         cells = list(product(*(key.bins for key in binned)))
         groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, cells))
     return Grouping(read, (*groups, (OTHER,) * len(read)) if other else groups)
+
+
+def needs_keys(by: Sequence[GroupKey]) -> InvalidRequest:
+    """Return the refusal of groups whose keys are not public."""
+    named = ", ".join(repr(key.column) for key in by)
+    return InvalidRequest(
+        f"group_by({named}) needs its public keys: write keys=[...]. They cannot be read from the records, "
+        "since which values occur may give a record away; find_keys(...) looks for them privately."
+    )
 
 
 def _ordered(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.columns import Number
-from prdp.declare.exact import Exact
-from prdp.declare.groups import Grouping
+from prdp.declare.exact import Exact, exact_share
+from prdp.declare.groups import Grouping, needs_keys
+from prdp.errors import InvalidRequest
 from prdp.methods import Chosen
 from prdp.plan.explain import Explanation
 from prdp.plan.methods import DEFAULT, Options
@@ -141,3 +142,89 @@ class Groups(Questions[ReleaseTable]):
 
     def _answered(self, plan: Plan, *, redraw: bool) -> Released:
         return answer(self.table.ledger, plan, self._reader, redraw=redraw)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchedGroups(Groups):
+    """A table's groups by keys that each query finds first: half of its share finds them, half answers it.
+
+    Rare keys are missing by design, and ``keys=[...]`` gives the whole share to the answers.
+
+    >>> import numpy
+    >>> import prdp
+    >>> staff = prdp.open({"job": numpy.array(["chef"] * 900 + ["clerk"] * 500)}, policy=1)
+    >>> staff.group_by("job").count(share=0.5).top(2).keys, staff.remaining
+    ((('chef',), ('clerk',)), Fraction(1, 2))
+    """
+
+    wanted: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<groups by {', '.join(map(str, self.grouping.by))}, to be found, of {self.table!r}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            "groups to be found", [str(key) for key in self.grouping.by], [], [repr(self.table)]
+        )
+
+    @property
+    def remaining(self) -> Fraction:
+        """The part of their budgets that all records of the table have left."""
+        return self.table.remaining
+
+    def plan(self, *_queries: Query, **_options: Any) -> Plan:
+        """Refuse: what would be done depends on the keys that are found."""
+        raise needs_keys(self.grouping.by)
+
+    def histogram(
+        self,
+        column: str,
+        *,
+        edges: Iterable[Number] | None = None,
+        bins: int | None = None,
+        share: Exact,
+        method: Chosen = "clip",
+        redraw: bool = False,
+    ) -> ReleaseTable:
+        """Count the records of each group whose value lies in each of some public bins."""
+        groups, each = self._found(share, redraw=redraw)
+        return self._noted(
+            groups.histogram(column, edges=edges, bins=bins, share=each, method=method, redraw=redraw)
+        )
+
+    def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> ReleaseTable:
+        return self._several([query], share, options=options, redraw=redraw)
+
+    def _several(
+        self,
+        queries: Sequence[Query],
+        share: Exact,
+        shares: Shares | None = None,
+        options: Options = DEFAULT,
+        *,
+        redraw: bool,
+    ) -> ReleaseTable:
+        if shares is not None:
+            raise needs_keys(self.grouping.by)
+        groups, each = self._found(share, redraw=redraw)
+        plan = groups.plan(*queries, share=each, options=options)
+        return self._noted(groups.answer_plan(plan, redraw=redraw))
+
+    def _found(self, share: Exact, *, redraw: bool) -> tuple[Groups, Fraction]:
+        """Return the groups of the keys that half of a share finds, and the other half."""
+        each, by = exact_share(share) / 2, list(self.wanted)
+        try:
+            found = self.table.find_keys(by if len(by) > 1 else by[0], share=each, redraw=redraw)
+        except InvalidRequest as error:
+            raise InvalidRequest(f"{error} Here, list the keys: group_by(..., keys=[...]).") from None
+        if not found.keys:
+            raise InvalidRequest(
+                f"no key was found with half of the share, {each}, which is charged; the rest is not. List "
+                "the keys, group_by(..., keys=[...]), or use a larger share."
+            )
+        return self.table.group_by(by, keys=found), each
+
+    def _noted(self, answers: ReleaseTable) -> ReleaseTable:
+        by = ", ".join(map(str, self.grouping.by))
+        note = f"half of the share found the keys of {by}; rare ones are missing: keys=[...] lists them"
+        return replace(answers, notes=(*answers.notes, note))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
@@ -58,8 +58,8 @@ class Questions(Completed, Generic[Answered]):
     )
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("filter('age >= 40')", "where", "query", "loc"),
-        **renamed("group_by('job', keys=['chef', 'clerk'])", "groupby"),
-        **renamed("group_by(['job', 'year'], keys=...).count(share=...)", "pivot_table", "crosstab", "pivot"),
+        **renamed("group_by('job')", "groupby"),
+        **renamed("group_by(['job', 'town']).count(share=...)", "pivot_table", "crosstab", "pivot"),
         **renamed("agg(n=prdp.count(), mean=prdp.mean('age'), share=...)", "aggregate", "select"),
         **renamed("describe('age', share=...)", "summarize", "summary"),
         **renamed("count(share=...)", "size", "shape", "height", "len", "num_rows"),
@@ -141,13 +141,26 @@ class Questions(Completed, Generic[Answered]):
         """Answer all queries of a plan from one charge."""
         return plan.tabled(self._answered(plan, redraw=redraw))
 
+    def _several(
+        self,
+        queries: Sequence[Query],
+        share: Exact,
+        shares: Shares | None = None,
+        options: Options = DEFAULT,
+        *,
+        redraw: bool,
+    ) -> ReleaseTable:
+        """Answer several queries from one charge."""
+        plan = self.plan(*queries, share=share, shares=shares, options=options)
+        return self.answer_plan(plan, redraw=redraw)
+
     def agg(
         self,
-        *queries: Query,
+        *queries: Query | Mapping[str, str | Sequence[str]],
         share: Exact,
         shares: Shares | None = None,
         redraw: bool = False,
-        **named: Query,
+        **named: Query | tuple[str, str],
     ) -> ReleaseTable:
         """Answer several queries from one charge, as a table with a column for each.
 
@@ -160,6 +173,7 @@ class Questions(Completed, Generic[Answered]):
 
         Args:
             queries: What is asked. A query's column is named after it; ``.alias("n")`` names it otherwise.
+                As in pandas, ``{"age": ["mean", "max"]}`` and ``avg=("age", "mean")`` are queries, too.
             share: The part of every record's budget for all of it.
             shares: What each query may use of it, in order or by name, such as ``{"n": 0.02, "avg": 0.08}``:
                 parts of every record's budget that add up to at most ``share``, and are charged. By default,
@@ -169,8 +183,7 @@ class Questions(Completed, Generic[Answered]):
                 names for ``.alias()``.
         """
         _refuse_queries(share=share, shares=shares, redraw=redraw)
-        plan = self.plan(*gathered(queries, named), share=share, shares=shares)
-        return self.answer_plan(plan, redraw=redraw)
+        return self._several(gathered(*as_queries(queries, named)), share, shares, redraw=redraw)
 
     def explain(
         self,
@@ -373,12 +386,8 @@ class Questions(Completed, Generic[Answered]):
         ('q0.1_age', 'q0.9_age')
         """
         if isinstance(q, Iterable) and not isinstance(q, str):
-            plan = self.plan(
-                Quantile(column, listed_quantiles(q), round_to=round_to),
-                share=share,
-                options=Options.of(method),
-            )
-            return self.answer_plan(plan, redraw=redraw)
+            query = Quantile(column, listed_quantiles(q), round_to=round_to)
+            return self._several([query], share, options=Options.of(method), redraw=redraw)
         return self._one(Quantile(column, q, round_to=round_to), share, Options.of(method), redraw=redraw)
 
     def median(
@@ -407,7 +416,7 @@ class Questions(Completed, Generic[Answered]):
         known = f"({shown_name(column) if column in self.schema else column}) IS NOT NULL"
         quartiles = Quantile(column, listed_quantiles(["1/4", "1/2", "3/4"]))
         queries = (Sum(known), Mean(column), Std(column), Min(column), quartiles, Max(column))
-        answers = self.answer_plan(self.plan(*queries, share=share), redraw=redraw)
+        answers = self._several(queries, share, redraw=redraw)
         return replace(answers, question=f"summary of {column}", asked=_SUMMARY)
 
     def count_distinct(
@@ -423,6 +432,54 @@ class Questions(Completed, Generic[Answered]):
         The budgets of a value's records add up: a value that many records share is hardly at risk.
         """
         return self._one(CountDistinct(column), share, Options.of(method), redraw=redraw)
+
+
+_BY_NAME: Mapping[str, Callable[[str], Query]] = {
+    "sum": Sum,
+    "mean": Mean,
+    "std": Std,
+    "var": Variance,
+    "variance": Variance,
+    "min": Min,
+    "max": Max,
+    "median": lambda column: Quantile(column, "1/2"),
+    "nunique": CountDistinct,
+    "count_distinct": CountDistinct,
+    "count": lambda column: Sum(f"{shown_name(column)} IS NOT NULL").alias(f"count_{column}"),
+    "size": lambda _: Count(),
+}
+"""Queries of a column by what pandas calls them."""
+
+
+def as_queries(
+    queries: Iterable[object], named: Mapping[str, object]
+) -> tuple[list[object], dict[str, object]]:
+    """Return queries that are written as in pandas as prdp has them; others as they are.
+
+    >>> positional, by_keyword = as_queries([{"age": ["mean", "max"]}], {"n": ("age", "size")})
+    >>> [str(query) for query in positional], str(by_keyword["n"])
+    (['mean of age', 'max of age'], 'count')
+    """
+    listed: list[object] = []
+    for query in queries:
+        if isinstance(query, Mapping):
+            for column, wanted in query.items():
+                listed += [_by_name(column, one) for one in ([wanted] if isinstance(wanted, str) else wanted)]
+        else:
+            listed.append(query)
+    pairs = {name: one for name, one in named.items() if isinstance(one, tuple) and len(one) == 2}
+    return listed, {**named, **{name: _by_name(*pair) for name, pair in pairs.items()}}
+
+
+def _by_name(column: object, wanted: object) -> Query:
+    """Return the query of a column that a name says."""
+    made = _BY_NAME.get(wanted) if isinstance(wanted, str) else None
+    if made is None or not isinstance(column, str):
+        raise InvalidRequest(
+            f"agg does not know {short_repr(wanted)} of {short_repr(column)}. Known are "
+            f"{', '.join(_BY_NAME)}; quantiles are prdp.quantile('age', 0.9)."
+        )
+    return made(column)
 
 
 def binned(column: str, edges: Iterable[Number] | None, number: int | None, planner: Planner) -> Binned:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share, spelled
-from prdp.declare.groups import OTHER, GroupKey, read_grouping
+from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, group_key, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, KeySearch, read_keys
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
@@ -36,7 +36,7 @@ from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.column import TableColumn, text_of
-from prdp.tables.groups import Groups
+from prdp.tables.groups import Groups, SearchedGroups
 from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
@@ -490,7 +490,8 @@ class Queried(Opened, Questions[Release]):
                 ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
                 each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
-                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys.
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys. By default,
+                half of each query's share finds the keys privately.
                 ``"categories"`` declares that the categories of a pandas categorical or a Polars Enum are
                 public, and takes them; the answers say so. What
                 ``find_keys`` found will do as well.
@@ -508,6 +509,10 @@ class Queried(Opened, Questions[Release]):
             keys = _keys_of(keys, by, other=other)
         planner = self.planner
         planner.refuse_elsewhere(*by)
+        if keys is None and not other and by:
+            known = tuple(group_key(key, planner.schema) for key in by)
+            if not any(isinstance(key, Binned) for key in known):
+                return SearchedGroups(self, Grouping(known, ()), self._reader, by)
         grouping = read_grouping(by, keys, planner.schema, other=other)
         return Groups(self, replace(grouping, notes=notes), self._reader)
 
