@@ -76,6 +76,7 @@ ONLY_IN = {
         "engines/statements/translate.py",
         "sql/from_clause.py",
         "sql/reading.py",
+        "sql/released_select.py",
         "sql/statement.py",
     },
     "sqlalchemy": {"engines/mariadb/session.py"},

@@ -23,7 +23,8 @@ import numpy as np
 import prdp
 from prdp.expressions.nodes import canonical
 from prdp.sql.catalog import read_public
-from prdp.sql.execute import explained
+from prdp.sql.execute import explained, relations_of
+from prdp.sql.released_select import End, PublicRows, ReleasedSelect, Tail, Union, Value
 from prdp.sql.statement import Compiled, compiled
 from tests.sql.worlds import WORLDS, World
 
@@ -84,37 +85,99 @@ def outcome_of(fixture: Fixture) -> tuple[str, ...]:
     return tuple(_lines(asked))
 
 
-def compiled_in(world: World, queryable: Any, text: str) -> Compiled:
+def compiled_in(world: World, queryable: Any, text: str) -> Any:
     catalog = queryable._catalog
     public = read_public(dict(world.public), catalog.tables)
     return compiled(text, queryable, catalog, public=public, keys=dict(world.keys))
 
 
-def _lines(asked: Compiled) -> Iterator[str]:
+def _lines(tree: Any) -> Iterator[str]:
+    selects = [each for each in relations_of(tree) if isinstance(each, Compiled)]
+    known = list({id(each): each for each in selects}.values())
+    if tree is known[0]:
+        yield from _asked(tree)
+        yield from _ended(tree.tail)
+        return
+    for place, each in enumerate(known):
+        yield f"-> q{place}:"
+        yield from (f"->   {line[3:]}" for line in (*_asked(each), *_ended(each.tail)))
+    yield from _composed(tree, {id(each): f"q{place}" for place, each in enumerate(known)})
+
+
+def _composed(tree: Any, named: dict[int, str]) -> Iterator[str]:
+    match tree:
+        case ReleasedSelect():
+            sources = ", ".join(_called(source.relation, named) for source in tree.sources)
+            joined = [held.text for source in tree.sources for held in source.on]
+            yield f"-> over {sources}" + (f" on {' and '.join(joined)}" if joined else "")
+            if tree.where is not None:
+                yield f"-> where {tree.where.text}"
+            if tree.by:
+                yield f"-> by {', '.join(one.text for one in tree.by)}"
+            for name, fold in tree.folds.items():
+                held = f" where {fold.held.text}" if fold.held is not None else ""
+                of = "" if fold.argument is None else fold.argument.text
+                yield f"-> {name}: {fold.function}({of}){held}"
+        case Union():
+            yield f"-> {_called(tree.left, named)} and {_called(tree.right, named)}"
+    yield from _ended(tree.tail)
+
+
+def _called(relation: Any, named: dict[int, str]) -> str:
+    if id(relation) in named:
+        return named[id(relation)]
+    if isinstance(relation, PublicRows):
+        return f"{len(relation.rows)} public rows"
+    return "(" + "; ".join(line[3:] for line in _composed(relation, named)) + ")"
+
+
+def _asked(asked: Compiled) -> Iterator[str]:
     if not asked.queries:
         yield "-> asks nothing"
-    else:
-        assert asked.queryable is not None
-        planner = asked.queryable.planner
-        words = ", ".join(str(query.known(planner.schema)) for query in asked.queries)
-        over = f" over {', '.join(planner.over)}" if planner.over else ""
-        where = f" where {canonical(planner.where)}" if planner.where is not None else ""
-        by = ", ".join(item.text for item in asked.groups)
-        yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
-    ends = {name: f"{('low', 'high')[end]}({checked.text})" for name, (checked, end) in asked.ends.items()}
-    for item in asked.items:
-        text = item.checked.text
-        for name, end in ends.items():
-            text = text.replace(name, end)
-        yield f"-> {item.name} = {text}"
-    if asked.having is not None:
-        yield f"-> having {asked.having.text}"
-    if asked.order:
+        return
+    assert asked.queryable is not None
+    planner = asked.queryable.planner
+    words = ", ".join(str(query.known(planner.schema)) for query in asked.queries)
+    over = f" over {', '.join(planner.over)}" if planner.over else ""
+    where = f" where {canonical(planner.where)}" if planner.where is not None else ""
+    by = ", ".join(item.text for item in asked.groups)
+    yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
+
+
+def _ended(tail: Tail) -> Iterator[str]:
+    def text_of(checked: Any) -> str:
+        text: str = checked.text
+        for name, extra in tail.extras.items():
+            text = text.replace(name, _extra(extra, text_of)) if name in text else text
+        return text
+
+    for item in tail.items:
+        yield f"-> {item.name} = {text_of(item.checked)}"
+    if tail.having is not None:
+        yield f"-> having {text_of(tail.having)}"
+    if tail.qualify is not None:
+        yield f"-> qualify {text_of(tail.qualify)}"
+    if tail.order:
         yield "-> order " + ", ".join(
-            f"{o.checked.text}{' desc' if o.descending else ''}" for o in asked.order
+            f"{text_of(o.checked)}{' desc' if o.descending else ''}" for o in tail.order
         )
-    if asked.limit is not None or asked.offset:
-        yield f"-> rows {asked.offset} to {'the end' if asked.limit is None else asked.offset + asked.limit}"
+    if tail.limit is not None or tail.offset:
+        yield f"-> rows {tail.offset} to {'the end' if tail.limit is None else tail.offset + tail.limit}"
+
+
+def _extra(extra: Any, text_of: Any) -> str:
+    match extra:
+        case End():
+            return f"{('low', 'high')[extra.end]}({text_of(extra.checked)})"
+        case Value():
+            return "(a subquery)"
+        case _:
+            parts = ["" if extra.argument is None else text_of(extra.argument)]
+            by = f"by {', '.join(map(text_of, extra.by))}" if extra.by else ""
+            sort = [f"{text_of(o.checked)}{' desc' if o.descending else ''}" for o in extra.order]
+            order = f"order {', '.join(sort)}" if sort else ""
+            over = " ".join(filter(None, (by, order)))
+            return f"{extra.function}({', '.join(parts)}) over ({over})"
 
 
 def main() -> None:

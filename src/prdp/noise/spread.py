@@ -21,6 +21,7 @@ _CERTAIN_BITS = 80
 _EXACT_BITS = 64
 _POINTS = 1 << 15
 _FAINT_FAILURE = Fraction(1, 10**6)
+_FLOAT_SLACK = 1e-12
 _ROUGH = 1.005
 """Factor that covers the error of the integral, where failures are not fewer than one in a million."""
 
@@ -77,6 +78,26 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
         beyond = 0.5 - float(np.sum(np.sin(u * middle) * heights))
         low, high = (middle, high) if beyond > failure else (low, middle)
     return high * _ROUGH
+
+
+def weighted_spread(parts: tuple[tuple[int, Fraction, Fraction], ...], failure: Fraction) -> float:
+    """Return how far a weighted sum of independent discrete Laplace noises deviates, either way.
+
+    ``parts`` are (count, factor, scale): so many noises of a scale, each times a factor. With U uniform on
+    [-1/2, 1/2], a noise X of scale b has an X + U that is symmetric, unimodal and more peaked than continuous
+    Laplace noise of scale 1 / (2 tanh(1 / 2b)). Sums of such keep that order (Birnbaum), and whatever is
+    symmetric and added to a sum leaves it as far out with a probability of 1/2: proofs/consistency.md.
+
+    >>> exact = spread([DiscreteLaplace(Fraction(2))] * 40, Fraction(19, 20))
+    >>> exact <= weighted_spread(((40, Fraction(1), Fraction(2)),), Fraction(1, 20))
+    True
+    """
+    smooth = tuple(
+        (count, abs(factor) * Fraction(1 / (2 * math.tanh(1 / (2 * float(scale)))) * (1 + _FLOAT_SLACK)))
+        for count, factor, scale in parts
+        if factor and count
+    )
+    return one_sided(smooth, failure / 4) if smooth else 0.0
 
 
 def _chernoff(factors: list[tuple[int, float]], fall: float) -> float:

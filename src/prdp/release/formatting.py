@@ -370,6 +370,8 @@ def _decimals(answer: Published) -> int:
         return 0
     width = _width(answer)
     low, high = answer.interval()
+    if math.isinf(low) and math.isinf(high) and answer.exact:
+        return _digits(abs(float(answer.exact)))
     if answer.kind != RANGE and low != high:
         return _digits(width)
     most = _digits(width) if width > 0 else _MAX_DECIMALS

@@ -11,9 +11,19 @@ from prdp.sql.aggregates import AGGREGATES
 from prdp.sql.from_clause import FromClause, existing, per_unit, rows_of, rows_of_subquery, with_queries
 from prdp.sql.membership import exists_in_public, in_public
 from prdp.sql.refused import REFUSED, Construct
+from prdp.sql.released_select import (
+    ExtraReader,
+    read_condition,
+    read_sorted,
+    read_tail,
+    released_select,
+    union_of,
+    whole_number,
+)
 from prdp.sql.rows import ROW_FUNCTIONS, ROWS
 from prdp.sql.select_list import SelectReader
-from prdp.sql.statement import group_items, read_condition, read_items, read_order, whole_number
+from prdp.sql.statement import group_items
+from prdp.sql.windows import read_window
 
 _WIDTH = 120
 _BLANK = "\0"  # within code, which is not broken
@@ -23,7 +33,7 @@ _JOBS = "SELECT j.level, COUNT(*) FROM accounts a JOIN jobs j ON a.job = j.job G
 CLAUSES: tuple[Construct, ...] = (
     Construct(
         "Select",
-        read_items,
+        read_tail,
         ("expressions",),
         "`SELECT a AS b, ...`",
         "SELECT COUNT(*) AS n, n + 1 FROM accounts",
@@ -63,7 +73,7 @@ CLAUSES: tuple[Construct, ...] = (
     ),
     Construct(
         "Order",
-        read_order,
+        read_sorted,
         ("expressions",),
         "`ORDER BY n DESC`",
         f"{_BY_JOB} ORDER BY n DESC",
@@ -87,11 +97,51 @@ CLAUSES: tuple[Construct, ...] = (
     ),
     Construct(
         "Anonymous",
-        SelectReader.end_of,
+        ExtraReader.read,
         ("expressions",),
         "`LOW(x)`, `HIGH(x)`",
         "SELECT COUNT(*) AS n, LOW(n), HIGH(n) FROM accounts",
         "the ends of an answer's 95 % interval",
+    ),
+    Construct(
+        "Window",
+        read_window,
+        ("this", "partition_by", "order", "spec", "over"),
+        "`SUM(COUNT(*)) OVER ()`, `RANK() OVER (ORDER BY COUNT(*) DESC)`",
+        "SELECT vip, COUNT(*) / SUM(COUNT(*)) OVER () AS part FROM accounts GROUP BY vip",
+        "over released rows, above",
+    ),
+    Construct(
+        "Qualify",
+        read_condition,
+        ("this",),
+        "`QUALIFY`",
+        f"{_BY_JOB} QUALIFY RANK() OVER (ORDER BY n DESC) = 1",
+        "as `HAVING`, of windows",
+    ),
+    Construct(
+        "Union",
+        union_of,
+        ("this", "expression", "distinct", "order", "limit", "offset", "with_"),
+        "`UNION ALL`, `UNION`",
+        "SELECT 'all' AS who, COUNT(*) AS n FROM accounts UNION ALL SELECT 'x', SUM(age) FROM accounts",
+        "of results; each `SELECT` about records has an equal part of the share",
+    ),
+    Construct(
+        "Subquery",
+        released_select,
+        ("this", "alias"),
+        "`FROM (SELECT ... GROUP BY ...) AS t`, `WITH t AS (...)`",
+        f"SELECT MAX(n), SUM(n) FROM ({_BY_JOB}) AS t",
+        "over released rows, above",
+    ),
+    Construct(
+        "Subquery",
+        ExtraReader.read,
+        ("this",),
+        "`(SELECT COUNT(*) FROM t)`",
+        "SELECT 100 * COUNT(*) / (SELECT COUNT(*) FROM accounts) FROM accounts WHERE vip",
+        "one value, in `SELECT`, `HAVING` and `ORDER BY`, with a part of the share",
     ),
     Construct(
         "With",

@@ -69,6 +69,12 @@ class FromClause:
             self.join(joined)
 
     def _add_named(self, node: Any, alias: str) -> None:
+        if node.name.lower() in self.names.results:
+            self.names.statement.refuse(
+                node,
+                f"{node.name} has results, and records are not joined to results",
+                "Aggregate the records in a CTE of their own, and join the two.",
+            )
         query = next((q for name, q in self.names.queries.items() if name.lower() == node.name.lower()), None)
         table = self.names.catalog.known(node.name)
         public = next((t for n, t in self.names.public.items() if n.lower() == node.name.lower()), None)
@@ -280,6 +286,8 @@ def with_queries(select: Any, names: Names) -> Names:
     if unread(clause, ("expressions",)) is not None:
         names.statement.refuse(clause, "WITH RECURSIVE is not read", "A CTE is row by row.")
     for query in clause.expressions:
+        if query.alias.lower() in names.results:
+            continue
         alias = query.args.get("alias")
         if unread(query, ("this", "alias")) is not None or unread(alias, ("this",)) is not None:
             names.statement.refuse(

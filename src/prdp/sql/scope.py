@@ -135,6 +135,7 @@ class Names:
         public: The public tables that came with the statement.
         subquery: What reads a subquery.
         queries: The CTEs so far, each read when it is first named.
+        results: The names of CTEs whose rows are released ones, in small letters.
     """
 
     statement: SqlStatement
@@ -142,6 +143,7 @@ class Names:
     public: Mapping[str, PublicTable]
     subquery: Callable[[Any, Names], RowRelation]
     queries: Mapping[str, Callable[[], RowRelation]] = field(default_factory=dict)
+    results: frozenset[str] = frozenset()
 
 
 def conjuncts(node: Any) -> list[Any]:

@@ -6,7 +6,7 @@ first key, ``e0`` an end of an interval. They are in no statement, since columns
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -17,16 +17,15 @@ from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
-from prdp.sql.reading import sql_of
+from prdp.sql.reading import SqlStatement, sql_of
 from prdp.sql.refused import refuse_construct, unread
+from prdp.sql.released_rows import Sorted
+from prdp.sql.released_select import ExtraReader, read_sorted
 from prdp.sql.row_nodes import CheckedNode, NodeReader
 from prdp.sql.scope import Names, RowRelation
 
 MAX_AGGREGATES = 50
 """Each reads the records and is planned beside all others; more share a budget that is too thin for them."""
-
-ENDS = {"low": 0, "high": 1}
-"""The functions that give an end of an interval, and which."""
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class SelectReader:
         aliases: What earlier items are called, and what they are.
         queries: What is asked so far, each once.
         sources: For each query, the first part of the statement that asks it.
-        ends: The ends of intervals that are selected, by name.
+        extra: Reads windows, ends of intervals and subqueries as values.
         notes: Notes on how aggregates were read, where SQL would read them otherwise.
     """
 
@@ -54,9 +53,22 @@ class SelectReader:
     aliases: dict[str, Node] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
-    ends: dict[str, tuple[CheckedNode, int]] = field(default_factory=dict)
+    extra: ExtraReader = field(init=False)
     notes: list[str] = field(default_factory=list)
     _filter: Node | None = None
+
+    def __post_init__(self) -> None:
+        """Begin without windows, ends and subqueries."""
+        self.extra = ExtraReader(self.names.statement)
+
+    @property
+    def statement(self) -> SqlStatement:
+        """The statement."""
+        return self.names.statement
+
+    def read_order(self, clause: Any, items: Sequence[Any] = ()) -> tuple[Sorted, ...]:
+        """Return the entries of ORDER BY; a whole number is the place of an item."""
+        return read_sorted(self, clause, items)
 
     def read(self, node: Any) -> CheckedNode:
         """Return an expression over answers and keys, checked; aggregates in it are asked."""
@@ -70,7 +82,7 @@ class SelectReader:
         known = {name: ColumnType(kind) for name, kind in kinds.items()}
         numbers = [f"a{place}" for place in range(len(self.queries))]
         numbers += [f"a{place}_1" for place in range(len(self.queries))]
-        return known | dict.fromkeys((*numbers, *self.ends), ColumnType(Kind.NUMBER))
+        return known | dict.fromkeys(numbers, ColumnType(Kind.NUMBER)) | dict(self.extra.schema)
 
     def name(self, alias: str, checked: CheckedNode) -> None:
         """Let later parts of the statement call an item by its name."""
@@ -82,8 +94,11 @@ class SelectReader:
         kind = type(node).__name__
         if kind in AGGREGATE_RULES or kind == "Filter":
             return self._aggregate(node)
-        if kind == "Anonymous" and node.name.lower() in ENDS:
-            return self.end_of(node)
+        if kind == "Window":
+            self._refuse_window_over_rows(node)
+        found = self.extra.read(node, self)
+        if found is not None:
+            return found
         key = self._key(node)
         if key is not None:
             return key
@@ -120,14 +135,19 @@ class SelectReader:
             self.refuse(node, "this FILTER has a part that is not read")
         return self._row(node.expression.this, Kind.BOOLEAN)
 
-    def end_of(self, node: Any) -> Node:
-        """Return the placeholder of an end of an answer's interval."""
-        if len(node.expressions) != 1:
-            self.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")
-        checked = self.read(node.expressions[0])
-        name = f"e{len(self.ends)}"
-        self.ends[name] = (checked, ENDS[node.name.lower()])
-        return Column(name)
+    def _refuse_window_over_rows(self, node: Any) -> None:
+        """Refuse a window over what is neither aggregated nor grouped by."""
+        parts = [part for part in node.this.iter_expressions() if type(part).__name__ != "Star"]
+        bare = [
+            part
+            for part in parts
+            if any(type(each).__name__ == "Column" for each in part.walk())
+            and not any(type(each).__name__ in AGGREGATE_RULES for each in part.walk())
+            and not (type(part).__name__ == "Column" and part.name.lower() in self.aliases)
+            and self._key(part) is None
+        ]
+        if bare:
+            refuse_construct(self.names.statement, node)
 
     def _key(self, node: Any) -> Node | None:
         """Return the placeholder of a key, where an expression is one that is grouped by."""

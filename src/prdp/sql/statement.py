@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from prdp.declare.exact import short_repr
@@ -16,7 +17,7 @@ from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.catalog import Catalog, PublicTable, Queryable
 from prdp.sql.constants import whole_in
-from prdp.sql.from_clause import first_names, rows_of
+from prdp.sql.from_clause import first_names, rows_of, with_queries
 from prdp.sql.grouping import (
     GroupItem,
     SearchedKeys,
@@ -30,70 +31,94 @@ from prdp.sql.grouping import (
 from prdp.sql.membership import row_leaf
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct, unread
+from prdp.sql.released_rows import Item
+from prdp.sql.released_select import (
+    PublicRows,
+    Tail,
+    aggregates,
+    name_of,
+    read_tail,
+    released_select,
+    union_of,
+    whole_number,
+)
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
 from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
 
-_SELECT = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
+_SELECT = (
+    *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"),
+    *("qualify", "distinct"),
+)
 
 _DATE_PART = re.compile(r"date_trunc\('\w+', (\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """One column of the answers: its name, and how it is computed."""
-
-    name: str
-    checked: CheckedNode
-
-
-@dataclass(frozen=True, slots=True)
-class Sorted:
-    """One entry of ORDER BY."""
-
-    checked: CheckedNode
-    descending: bool
-    nulls_first: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Compiled:
-    """Compiled statement: its queries, and the output computed from them.
+    """Compiled SELECT about records: its queries, and the output computed from them.
 
     Attributes:
         statement: The statement.
-        items: The columns of the answers.
+        tail: What is made of the answers: columns, HAVING, ORDER BY, LIMIT.
         queries: What is asked; none where the statement is about no table, or wants no row.
         sources: For each query, the part of the statement that asks it first.
         queryable: The table or join that is asked, filtered.
         groups: What groups are distinguished by.
         keys: Their public keys, as ``group_by`` takes them.
-        ends: The ends of intervals that are used, by name.
-        having: What is true of a row that is kept; None where all are.
-        order: What rows are sorted by.
-        offset: How many rows are left out first.
-        limit: How many are kept then; None for all.
         notes: Notes on how aggregates were read.
     """
 
     statement: SqlStatement
-    items: tuple[Item, ...]
+    tail: Tail
     queries: tuple[Query, ...] = ()
     sources: tuple[Any, ...] = ()
     queryable: Queryable | None = None
     groups: tuple[GroupItem, ...] = ()
     keys: Any = None
-    ends: Mapping[str, tuple[CheckedNode, int]] = field(default_factory=dict)
-    having: CheckedNode | None = None
-    order: tuple[Sorted, ...] = ()
-    offset: int = 0
-    limit: int | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The columns of the answers."""
+        return self.tail.items
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns of the answers."""
-        return tuple(item.name for item in self.items)
+        return self.tail.names
+
+    @property
+    def kinds(self) -> tuple[Kind | None, ...]:
+        """What its columns hold."""
+        return tuple(item.checked.kind for item in self.items)
+
+    @property
+    def relations(self) -> list[Any]:
+        """Subqueries that are values."""
+        return self.tail.relations
+
+    @property
+    def is_one_row(self) -> bool:
+        """True if there is one row at most."""
+        return not self.groups or self.tail.limit == 1
+
+    def column_depends(self, place: int) -> bool:
+        """Return whether a column depends on answers, not on keys alone."""
+        return self.tail.depends(self.items[place].checked.node, _is_answer)
+
+    @property
+    def selects(self) -> bool:
+        """True if rows are selected or sorted by answers, not by listed keys alone.
+
+        A CASE with a condition on answers selects too: it may show an answer where that is large, and else
+        NULL.
+        """
+        return self.tail.selects(_is_answer)
+
+
+def _is_answer(name: str) -> bool:
+    return name.startswith("a")
 
 
 def compiled(
@@ -103,51 +128,171 @@ def compiled(
     *,
     public: Mapping[str, PublicTable],
     keys: Mapping[str, Any] | None = None,
-) -> Compiled:
-    """Return what a statement asks, or refuse it; reads and charges nothing."""
+) -> Any:
+    """Return what a statement asks, or refuse it; reads and charges nothing.
+
+    It is a ``Compiled`` SELECT about records, or a ``ReleasedSelect`` or ``Union`` of such.
+    """
     statement = read_statement(text)
-    select = statement.tree
     if keys is not None and not isinstance(keys, Mapping):
         raise InvalidRequest(
             f"keys={short_repr(keys)} is not a dict by column. Write keys={{'job': ['clerk', 'chef']}}."
         )
-    _refuse_odd_clauses(statement, select)
     names = first_names(statement, catalog=catalog, public=public)
-    if select.args.get("from_") is None:
-        return _constants(statement, select, names)
-    if whole_number(statement, select, "limit") == 0 and all(map(_is_raw, select.expressions)):
-        return _nothing(select, names)
-    relation, names = rows_of(select, names)
-    asked = queryable if catalog.over is None else catalog.over(*relation.tables)
-    return _about_rows(select, SelectReader(names, relation, asked.planner.schema), asked, keys or {})
+    return _Composer(statement, queryable, keys or {}).relation(statement.tree, names, {})
+
+
+Results = Mapping[str, Callable[[], Any]]
+"""CTEs whose rows are released ones, by their names in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Composer:
+    """Reads a statement whose parts may be over released rows."""
+
+    statement: SqlStatement
+    queryable: Queryable
+    keys: Mapping[str, Any]
+
+    def relation(self, tree: Any, names: Names, results: Results) -> Any:
+        """Return what a SELECT, or a UNION of such, asks and computes."""
+        if type(tree).__name__ == "Subquery" and unread(tree, ("this",)) is None:
+            return self.relation(tree.this, names, results)
+        if type(tree).__name__ == "Union":
+            return self._union(tree, names, results)
+        _refuse_odd_clauses(self.statement, tree)
+        names, results = self._with(tree, names, results)
+        if self._is_over_results(tree, names, results):
+            entry = partial(self._entry, names=names, results=results)
+            inner = partial(self.relation, names=names, results=results)
+            return released_select(self.statement, tree, entry, inner)
+        if tree.args.get("from_") is None:
+            return _constants(
+                self.statement, tree, names, partial(self.relation, names=names, results=results)
+            )
+        if tree.args.get("distinct") is not None:
+            refuse_construct(self.statement, tree.args["distinct"])
+        if whole_number(self.statement, tree, "limit") == 0 and all(map(_is_raw, tree.expressions)):
+            return _nothing(tree, names)
+        inner = partial(self.relation, names=names, results=results)
+        relation, names = rows_of(tree, names)
+        catalog = names.catalog
+        asked = self.queryable if catalog.over is None else catalog.over(*relation.tables)
+        reader = SelectReader(names, relation, asked.planner.schema)
+        reader.extra.relation = inner
+        return _about_rows(tree, reader, asked, self.keys)
+
+    def _union(self, tree: Any, names: Names, results: Results) -> Any:
+        odd = unread(tree, ("this", "expression", "distinct", "order", "limit", "offset", "with_"))
+        if odd is not None:
+            refuse_construct(self.statement, tree)
+        names, results = self._with(tree, names, results)
+        left, right = (self.relation(part, names, results) for part in (tree.this, tree.expression))
+        return union_of(self.statement, tree, left, right)
+
+    def _with(self, tree: Any, names: Names, results: Results) -> tuple[Names, Results]:
+        """Return the names with those of WITH: of CTEs over records and of those that are results."""
+        clause = tree.args.get("with_")
+        if clause is None:
+            return names, results
+        found = dict(results)
+        for query in clause.expressions:
+            if self._is_result(query.this, names, found):
+                alias = query.args.get("alias")
+                if unread(query, ("this", "alias")) is not None or unread(alias, ("this",)) is not None:
+                    self.statement.refuse(query, "a CTE is read as name AS (SELECT ...)")
+                earlier = with_queries(tree, replace(names, results=_from(clause, query)))
+                found[query.alias.lower()] = cache(
+                    partial(
+                        self.relation, query.this, replace(earlier, results=frozenset(found)), dict(found)
+                    )
+                )
+        names = with_queries(tree, replace(names, results=frozenset(found)))
+        tree.set("with_", None)  # it is read once
+        return names, found
+
+    def _is_over_results(self, select: Any, names: Names, results: Results) -> bool:
+        """Return whether FROM names rows that were released."""
+        clause = select.args.get("from_")
+        if clause is None:
+            return False
+        joins = [*(clause.this.args.get("joins") or ()), *(select.args.get("joins") or ())]
+        return any(
+            self._is_result(entry.this, names, results)
+            if type(entry).__name__ == "Subquery"
+            else entry.name.lower() in results
+            for entry in (clause.this, *(join.this for join in joins))
+        )
+
+    def _is_result(self, tree: Any, names: Names, results: Results) -> bool:
+        """Return whether the rows of a subquery or CTE are released ones, not rows of records."""
+        kind = type(tree).__name__
+        if kind == "Subquery":
+            return self._is_result(tree.this, names, results)
+        if kind == "Union":
+            return all(self._is_result(part, names, results) for part in (tree.this, tree.expression))
+        if kind != "Select":
+            return False
+        own = tree.args.get("with_")
+        for query in own.expressions if own is not None else ():
+            if self._is_result(query.this, names, results):
+                results = {**results, query.alias.lower(): tuple}
+        if tree.args.get("from_") is None or self._is_over_results(tree, names, results):
+            return True
+        return aggregates(tree) and not self._is_per_unit(tree, names)
+
+    def _is_per_unit(self, select: Any, names: Names) -> bool:
+        """Return whether a SELECT is grouped by whoever is protected, so that each has a row."""
+        clause, unit = select.args.get("group"), names.catalog.unit
+        by = clause.expressions if clause is not None else []
+        if unit is None or len(by) != 1 or type(by[0]).__name__ != "Column":
+            return False
+        return bool(by[0].name.lower() == unit.id.rpartition(".")[2].lower())
+
+    def _entry(self, node: Any, names: Names, results: Results) -> tuple[str, Any]:
+        """Return one entry of FROM over released rows: a CTE, a subquery, or a public table."""
+        statement = self.statement
+        if type(node).__name__ == "Subquery":
+            if unread(node, ("this", "alias")) is not None:
+                statement.refuse(node, "a subquery in FROM has a name and nothing else", "Write (...) AS t.")
+            return node.alias, self.relation(node.this, names, results)
+        name = node.name.lower()
+        if name in results:
+            return node.alias or node.name, results[name]()
+        public = next((table for known, table in names.public.items() if known.lower() == name), None)
+        if public is None:
+            statement.refuse(
+                node,
+                f"{node.name or sql_of(node)} is joined to results, and is neither a result nor public",
+                "Aggregate its records in a CTE of their own, and join that.",
+            )
+        kinds = tuple(kind.kind for kind in public.schema.values())
+        rows = tuple(tuple(row.values()) for row in public.rows)
+        return node.alias or node.name, PublicRows(tuple(public.columns), kinds, rows)
+
+
+def _from(clause: Any, query: Any) -> frozenset[str]:
+    """Return the names of a CTE and of all after it, which it does not see."""
+    names = [each.alias.lower() for each in clause.expressions]
+    return frozenset(names[clause.expressions.index(query) :])
 
 
 def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: Mapping[str, Any]) -> Compiled:
     """Return what a statement asks about rows that are known: clause by clause, in SQL's own order."""
-    statement = reader.names.statement
-    limit, offset = (whole_number(statement, select, clause) for clause in ("limit", "offset"))
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
     reader.groups = tuple(group_items(select, reader))
-    items = tuple(read_items(select, reader))
-    having = select.args.get("having")
-    kept = None if having is None else read_condition(reader, having.this)
-    order = tuple(read_order(select, reader))
-    if not reader.queries and limit != 0:
-        _refuse_no_aggregate(statement, select)
+    tail = read_tail(reader, select, reader.extra)
+    if not reader.queries and tail.limit != 0:
+        _refuse_no_aggregate(reader.statement, select)
     return Compiled(
-        statement,
-        items,
+        reader.statement,
+        tail,
         tuple(reader.queries),
         tuple(reader.sources),
         queryable,
         reader.groups,
         _keys(reader, keys, where, queryable) if reader.groups else None,
-        dict(reader.ends),
-        kept,
-        order,
-        offset or 0,
-        limit,
         tuple(dict.fromkeys(reader.notes)),
     )
 
@@ -158,9 +303,6 @@ def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
         refuse_construct(statement, select)
     if not select.expressions:
         statement.refuse(select, "nothing is selected", "For example: SELECT COUNT(*) FROM accounts.")
-    distinct = select.args.get("distinct")
-    if distinct is not None:
-        refuse_construct(statement, distinct)
     odd = unread(select, _SELECT)
     if odd is not None:
         name = next(
@@ -180,15 +322,18 @@ def _refuse_no_aggregate(statement: SqlStatement, select: Any) -> NoReturn:
     )
 
 
-def _constants(statement: SqlStatement, select: Any, names: Names) -> Compiled:
+def _constants(
+    statement: SqlStatement, select: Any, names: Names, relation: Callable[[Any], Any]
+) -> Compiled:
     """Return a statement about no table, such as SELECT 1: it is answered and never charged."""
     if unread(select, ("expressions", "limit")) is not None:
         statement.refuse(select, "a statement without FROM has SELECT alone")
     reader = SelectReader(names, RowRelation(()), {})
-    items = tuple(read_items(select, reader))
+    reader.extra.relation = relation
+    tail = read_tail(reader, select, reader.extra)
     if reader.queries:
         statement.refuse(reader.sources[0], "this aggregate has no FROM", "Write FROM accounts.")
-    return Compiled(statement, items, limit=whole_number(statement, select, "limit"))
+    return Compiled(statement, tail)
 
 
 def _is_raw(item: Any) -> bool:
@@ -209,23 +354,16 @@ def _nothing(select: Any, names: Names) -> Compiled:
             scope.find(inner)
             columns.append(name_of(item))
     null = CheckedNode(Null(), None, select)
-    return Compiled(names.statement, tuple(Item(name, null) for name in columns), limit=0)
-
-
-def whole_number(statement: SqlStatement, select: Any, clause: str) -> int | None:
-    """Return the number of LIMIT or OFFSET."""
-    node = select.args.get(clause)
-    if node is None:
-        return None
-    number = whole_in(node.expression)
-    if unread(node, ("expression",)) is not None or number is None:
-        statement.refuse(node, f"{clause.upper()} takes a whole number", f"Write {clause.upper()} 10.")
-    return number
+    return Compiled(names.statement, Tail(tuple(Item(name, null) for name in columns), limit=0))
 
 
 def _common_filter(select: Any, reader: SelectReader) -> Node | None:
     """Return the FILTER that all aggregates of a statement have; None where there is none."""
-    nodes = [part for clause in _computed(select) for part in clause.walk()]
+    nodes = [
+        part
+        for clause in _computed(select)
+        for part in clause.walk(prune=lambda node: type(node).__name__ == "Subquery")
+    ]
     filters = [node for node in nodes if type(node).__name__ == "Filter"]
     inside = {id(part) for node in filters for part in node.this.walk()}
     bare = [node for node in nodes if type(node).__name__ in AGGREGATE_RULES and id(node) not in inside]
@@ -234,7 +372,8 @@ def _common_filter(select: Any, reader: SelectReader) -> Node | None:
 
 
 def _computed(select: Any) -> list[Any]:
-    return [*select.expressions, *filter(None, (select.args.get("having"), select.args.get("order")))]
+    clauses = (select.args.get(name) for name in ("having", "qualify", "order"))
+    return [*select.expressions, *filter(None, clauses)]
 
 
 def _filtered(
@@ -292,51 +431,6 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     listed = scope.public_keys(node)
     part = unit_of(node) if truncated else ""
     return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
-
-
-def read_items(select: Any, reader: SelectReader) -> list[Item]:
-    """Return the columns of the answers."""
-    items = []
-    for node in select.expressions:
-        checked = reader.read(node.unalias())
-        if node.alias:
-            reader.name(node.alias, checked)
-        items.append(Item(name_of(node), checked))
-    return items
-
-
-def name_of(node: Any) -> str:
-    """Return what a column of the answers is called: its alias, its column, or its SQL."""
-    if node.alias or type(node).__name__ == "Column":
-        return str(node.alias or node.name)
-    return sql_of(node)
-
-
-def read_condition(reader: SelectReader, node: Any) -> CheckedNode:
-    """Return the condition of HAVING, over answers and keys."""
-    checked = reader.read(node)
-    if checked.kind not in {None, Kind.BOOLEAN}:
-        reader.refuse(node, "HAVING needs a condition", "For example: HAVING COUNT(*) > 100.")
-    return checked
-
-
-def read_order(select: Any, reader: SelectReader) -> list[Sorted]:
-    """Return what ORDER BY sorts rows by."""
-    clause = select.args.get("order")
-    found = []
-    for entry in clause.expressions if clause is not None else []:
-        if unread(entry, ("this", "desc", "nulls_first")) is not None:
-            reader.refuse(entry, "ORDER BY takes what is selected, ASC or DESC")
-        node = entry.this
-        if type(node).__name__ == "Literal" and not node.is_string:
-            place = whole_in(node) or 0
-            if not 1 <= place <= len(select.expressions):
-                reader.refuse(node, f"SELECT has no item {node.this}")
-            node = select.expressions[place - 1].unalias()
-        found.append(
-            Sorted(reader.read(node), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
-        )
-    return found
 
 
 def _advice(text: str, name: str) -> Words:
