@@ -1,4 +1,4 @@
-"""The interval of a total of answers that were drawn apart covers the true total, and is no wider than that."""
+"""The interval of a total of answers that were drawn apart covers the true total, and is no wider."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_total_of_steps_that_differ_is_exact() -> None:
     halves = Release("sum", 5, Fraction(1, 2), (Fraction(2),), *terms)
     thirds = Release("sum", 5, Fraction(1, 3), (Fraction(3),), *terms)
     assert total_of([halves, thirds]).exact == Fraction(5, 2) + Fraction(5, 3)
-    assert total_of([halves, thirds]).noise_scales == (6, 6)
+    assert total_of([halves, thirds]).noise_scales == (Fraction(6), Fraction(6))
 
 
 def test_a_total_of_one_answer_is_that_answer() -> None:
