@@ -24,7 +24,7 @@ import prdp
 from prdp.expressions.nodes import canonical
 from prdp.sql.catalog import read_public
 from prdp.sql.execute import explained, relations_of
-from prdp.sql.released_select import End, PublicRows, ReleasedSelect, Tail, Union, Value
+from prdp.sql.released_select import End, OutputClauses, PublicRows, ReleasedSelect, Union, Value
 from prdp.sql.statement import Compiled, compiled
 from tests.sql.worlds import WORLDS, World
 
@@ -144,7 +144,7 @@ def _asked(asked: Compiled) -> Iterator[str]:
     yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
 
 
-def _ended(tail: Tail) -> Iterator[str]:
+def _ended(tail: OutputClauses) -> Iterator[str]:
     def text_of(checked: Any) -> str:
         text: str = checked.text
         for name, extra in tail.extras.items():

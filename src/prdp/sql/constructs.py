@@ -14,8 +14,8 @@ from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.released_select import (
     ExtraReader,
     read_condition,
+    read_output,
     read_sorted,
-    read_tail,
     released_select,
     union_of,
     whole_number,
@@ -33,7 +33,7 @@ _JOBS = "SELECT j.level, COUNT(*) FROM accounts a JOIN jobs j ON a.job = j.job G
 CLAUSES: tuple[Construct, ...] = (
     Construct(
         "Select",
-        read_tail,
+        read_output,
         ("expressions",),
         "`SELECT a AS b, ...`",
         "SELECT COUNT(*) AS n, n + 1 FROM accounts",

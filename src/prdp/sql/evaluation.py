@@ -13,7 +13,16 @@ from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.released_rows import ReleasedRow, Releases, constant, sorted_rows
-from prdp.sql.released_select import End, Extra, Joined, PublicRows, ReleasedSelect, Tail, Union, Value
+from prdp.sql.released_select import (
+    End,
+    Extra,
+    Joined,
+    OutputClauses,
+    PublicRows,
+    ReleasedSelect,
+    Union,
+    Value,
+)
 from prdp.sql.statement import Compiled
 from prdp.sql.windows import Window, folded
 
@@ -140,7 +149,7 @@ class Evaluation:
             found.append(ReleasedRow(self._releases, nodes, shown))
         return found
 
-    def _ended(self, rows: list[ReleasedRow], tail: Tail) -> list[ReleasedRow]:
+    def _ended(self, rows: list[ReleasedRow], tail: OutputClauses) -> list[ReleasedRow]:
         """Return what HAVING, windows, QUALIFY, ORDER BY and LIMIT leave of rows, as the selected columns."""
         rows = [ReleasedRow(self._releases, row.nodes, row.keys) for row in rows]
         later = _later(tail.extras)

@@ -55,7 +55,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class OutputClauses:
     """The clauses that a SELECT ends with, over released values.
 
     Attributes:
@@ -149,7 +149,7 @@ class ReleasedSelect:
     where: CheckedNode | None
     by: tuple[CheckedNode, ...] | None
     folds: Mapping[str, Fold]
-    tail: Tail
+    tail: OutputClauses
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class Union:
     statement: SqlStatement
     left: Any
     right: Any
-    tail: Tail
+    tail: OutputClauses
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -508,7 +508,7 @@ def released_select(
     where = select.args.get("where")
     held = None if where is None else reader.row(where.this, Kind.BOOLEAN)
     reader.groups = _groups(reader, select)
-    tail = read_tail(reader, select, extra, partial(_starred, scope))
+    tail = read_output(reader, select, extra, partial(_starred, scope))
     return ReleasedSelect(statement, tuple(joined), held, reader.groups, dict(reader.folds), tail)
 
 
@@ -583,12 +583,12 @@ def _starred(scope: Scope, node: Any) -> list[tuple[str, Node]]:
     ]
 
 
-def read_tail(
+def read_output(
     reader: Any,
     select: Any,
     extra: ExtraReader,
     starred: Callable[[Any], list[tuple[str, Node]]] | None = None,
-) -> Tail:
+) -> OutputClauses:
     """Return the clauses over released values, read in SQL's own order."""
     items: list[Item] = []
     for node in select.expressions:
@@ -611,7 +611,7 @@ def read_tail(
     if any(isinstance(extra.extras[name], Window) for name in extra.extras.keys() - before):
         reader.refuse(clause, "windows are not read in HAVING", "Write QUALIFY.")
     qualify = select.args.get("qualify")
-    return Tail(
+    return OutputClauses(
         tuple(items),
         kept,
         extra.extras,
@@ -673,7 +673,7 @@ def union_of(statement: SqlStatement, tree: Any, left: Any, right: Any) -> Union
     reader = ReleasedReader(statement, Scope(statement, (source,)), schema, extra)
     order = tree.args.get("order")
     listed = [_place(name) for name in left.names]
-    tail = Tail(
+    tail = OutputClauses(
         items,
         extras=extra.extras,
         order=read_sorted(reader, order, listed),

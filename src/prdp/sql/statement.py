@@ -33,11 +33,11 @@ from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct, unread
 from prdp.sql.released_rows import Item
 from prdp.sql.released_select import (
+    OutputClauses,
     PublicRows,
-    Tail,
     aggregates,
     name_of,
-    read_tail,
+    read_output,
     released_select,
     union_of,
     whole_number,
@@ -70,7 +70,7 @@ class Compiled:
     """
 
     statement: SqlStatement
-    tail: Tail
+    tail: OutputClauses
     queries: tuple[Query, ...] = ()
     sources: tuple[Any, ...] = ()
     queryable: Queryable | None = None
@@ -282,7 +282,7 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
     reader.groups = tuple(group_items(select, reader))
-    tail = read_tail(reader, select, reader.extra)
+    tail = read_output(reader, select, reader.extra)
     if not reader.queries and tail.limit != 0:
         _refuse_no_aggregate(reader.statement, select)
     return Compiled(
@@ -330,7 +330,7 @@ def _constants(
         statement.refuse(select, "a statement without FROM has SELECT alone")
     reader = SelectReader(names, RowRelation(()), {})
     reader.extra.relation = relation
-    tail = read_tail(reader, select, reader.extra)
+    tail = read_output(reader, select, reader.extra)
     if reader.queries:
         statement.refuse(reader.sources[0], "this aggregate has no FROM", "Write FROM accounts.")
     return Compiled(statement, tail)
@@ -354,7 +354,7 @@ def _nothing(select: Any, names: Names) -> Compiled:
             scope.find(inner)
             columns.append(name_of(item))
     null = CheckedNode(Null(), None, select)
-    return Compiled(names.statement, Tail(tuple(Item(name, null) for name in columns), limit=0))
+    return Compiled(names.statement, OutputClauses(tuple(Item(name, null) for name in columns), limit=0))
 
 
 def _common_filter(select: Any, reader: SelectReader) -> Node | None:
