@@ -187,7 +187,7 @@ def test_found_groups_answer_what_listed_ones_do() -> None:
     ("ask", "says"),
     [
         (
-            lambda t: t.group_by("year(hired)").count(share="1/8"),
+            lambda t: t.group_by("hired").count(share="1/8"),
             r"Here, list the keys: group_by\(..., keys=",
         ),
         (lambda t: t.group_by("job").count(share="1/1000000"), "no key was found with half of the share"),
@@ -213,3 +213,36 @@ def test_queries_are_written_as_in_pandas_too() -> None:
     assert named["n"].value == pytest.approx(N, abs=2)
     assert named["middle"].value == pytest.approx(45, abs=3)
     assert named["kinds"].value == pytest.approx(3, abs=2)
+
+
+def test_years_and_months_are_found_without_saying_which_there_may_be() -> None:
+    table = staff(policy=100)
+    years = table.group_by("year(hired)").count(share="1/4")
+    assert {2024, 2025} <= {key for (key,) in years.keys}
+    assert len(table.group_by("month(hired)").count(share="1/4")) == 12
+
+
+@pytest.mark.parametrize(
+    ("where", "years"),
+    [
+        ("hired BETWEEN '2023-05-01' AND '2025-02-01'", [2023, 2024, 2025]),
+        ("hired >= '2024-01-01' AND hired < '2025-01-01'", [2024]),
+        ("hired > '2024-01-01' AND hired <= '2025-01-01'", [2024, 2025]),
+        ("hired = DATE '2024-06-01'", [2024]),
+    ],
+)
+def test_years_follow_from_the_dates_that_where_allows(where: str, years: list[int]) -> None:
+    text = f"SELECT year(hired) AS y, COUNT(*) AS n FROM staff WHERE {where} GROUP BY y"
+    assert list(staff().sql(text, share="1/8")["y"]) == years
+
+
+def test_years_of_an_open_range_are_asked_for() -> None:
+    text = "SELECT year(hired) AS y, COUNT(*) FROM staff WHERE hired >= '2024-01-01' GROUP BY y"
+    with pytest.raises(InvalidRequest, match="WHERE hired BETWEEN DATE"):
+        staff().sql(text, share="1/8")
+
+
+def test_what_an_interval_excludes_of_a_condition_names_the_condition() -> None:
+    table = staff(policy="30 / greatest(pay, 1)")
+    answers = [table.mean("age > 40", share=share) for share in ("1/400", "1/100")]
+    assert not any("CAST" in answer.excludes for answer in answers)

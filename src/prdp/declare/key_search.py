@@ -30,6 +30,8 @@ from prdp.declare.key_domains import (
 )
 from prdp.declare.keys import Plain, rows_of, typed_key
 from prdp.errors import Argument, InvalidRequest
+from prdp.expressions.intervals import Interval, bound
+from prdp.expressions.nodes import Node
 from prdp.schema import Bounds, ColumnType, Kind, Schema
 
 LETTERS = "".join(map(chr, range(32, 127)))
@@ -376,8 +378,9 @@ class _Column:
     def _numbers(self, kind: ColumnType, facts: dict[str, Any]) -> _Weighted:
         name = self.key.column
         between = self._stated("between")
-        if between is None and self.key.expression is None:
-            between = self.bounds.get(name)
+        if between is None:
+            expression = self.key.expression
+            between = self.bounds.get(name) if expression is None else self._ends_of(expression)
         if between is None:
             raise InvalidRequest(
                 f"which whole numbers can {name!r} be? Write ",
@@ -396,6 +399,14 @@ class _Column:
             typed_key(end, name, kind)  # refuses what a column of decimals cannot hold
         facts["between"] = list(map(str, whole))
         return [(WholeNumbers(*whole), Fraction(1))]
+
+    def _ends_of(self, expression: Node) -> tuple[int, int] | None:
+        """Return the whole ends of what an expression can give: year(opened) lies between 1 and 9999."""
+        held = {name: Interval(float(low), float(high)) for name, (low, high) in self.bounds.items()}
+        ends = bound(expression, held)
+        if ends.empty or not math.isfinite(ends.low) or not math.isfinite(ends.high):
+            return None
+        return math.ceil(ends.low), math.floor(ends.high)
 
     def _moments(self, kind: ColumnType, facts: dict[str, Any]) -> _Weighted:
         name = self.key.column

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -50,6 +51,9 @@ class ClippedEnd(NamedTuple):
     def sql(self) -> str:
         """The same as a condition in SQL."""
         return f"{shown_name(self.column)} {'>' if self.above else '<'} {_plain(self.value)}"
+
+
+_CONDITION = re.compile(r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,16 @@ class ClippedTerms:
         return (self.column or "") if self.computed else shown_name(self.column or "")
 
     @property
+    def words(self) -> str:
+        """Summed expression as a reader knows it: of a condition that counts 0 or 1, the condition.
+
+        >>> ClippedTerms(Policy("1"), (), "CAST(vip AS INTEGER)", computed=True).words
+        'vip'
+        """
+        found = _CONDITION.fullmatch(self.shown)
+        return (found[1] or found[2]) if found else self.shown
+
+    @property
     def only(self) -> tuple[str, Fraction, Fraction] | None:
         """The only column that decides who is clipped, and its bounds: the policy's, or what is added up."""
         if len(self.bounds) != 1 or not self.policy.columns <= {self.bounds[0][0]}:
@@ -178,8 +192,8 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
         return f"records with a budget below {1 / high:.{_DIGITS}g}"
     far = _beyond(terms, low, high)
     if terms.privacy_unit is None:
-        return f"{terms.shown} {far} times the record's budget"
-    added = f"{terms.shown} adds up to" if terms.column else "rows number"
+        return f"{terms.words} {far} times the record's budget"
+    added = f"{terms.words} adds up to" if terms.column else "rows number"
     return f"units ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
 
 
@@ -189,7 +203,7 @@ def _any_further(terms: ClippedTerms, point: float) -> str:
         return ""
     ratio = _rounded_down(point / _SQUARED)
     far = f"squared distance from {_number(float(terms.center))} is above {_number(ratio)} times the budget"
-    return f"{terms.shown} whose {far}"
+    return f"{terms.words} whose {far}"
 
 
 def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
@@ -213,7 +227,7 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
             (CLIPPED_WHERE, f"({expression}) < {least:.{_DIGITS}g}"),
         )
     return (
-        (CLIPPED, f"{terms.shown} {_beyond(terms, ratio, ratio)} times the record's budget {verb}"),
+        (CLIPPED, f"{terms.words} {_beyond(terms, ratio, ratio)} times the record's budget {verb}"),
         (CLIPPED_WHERE, f"abs({terms.shown}) > {_plain(ratio)} * ({expression})"),
     )
 

@@ -90,6 +90,8 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
     listed = _listed(item.checked.node, conditions)
     if listed is not None:
         return listed
+    if (years := _years(item.checked.node, conditions)) is not None:
+        return years
     if item.listed is not None:
         return list(item.listed)
     if item.checked.kind is Kind.BOOLEAN:
@@ -266,6 +268,22 @@ def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
         if len(found) > MAX_FOUND:
             return None
     return found or None
+
+
+def _years(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
+    """Return the years that WHERE allows for year(x), from its two ends for x."""
+    if not isinstance(node, Call) or node.name != "year":
+        return None
+    limits = _limits(node.args[0], conditions)
+    lows = [end for op in (">", ">=", "=") for end in limits[op]]
+    highs = [end for op in ("<", "<=", "=") for end in limits[op]]
+    if not all(isinstance(end, datetime) for end in (*lows, *highs)) or not lows or not highs:
+        return None
+    first, last = max(lows), min(highs)
+    if last in limits["<"] and last == datetime(last.year, 1, 1):
+        last = datetime(last.year - 1, 1, 1) if last.year > 1 else last
+    years = range(first.year, last.year + 1)
+    return list(years) if 0 < len(years) <= MAX_FOUND else None
 
 
 def _next(moment: datetime, part: str) -> datetime | None:

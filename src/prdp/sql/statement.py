@@ -51,7 +51,7 @@ _SELECT = (
     *("qualify", "distinct"),
 )
 
-_DATE_PART = re.compile(r"date_trunc\('\w+', (\w+)\)")
+_DATE_PART = re.compile(r"(?:date_trunc\('\w+', |year\()(\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
