@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain, pairwise, product
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from prdp.declare.columns import Number, computed_type, read_column
 from prdp.declare.exact import exact, short_repr
@@ -53,6 +53,11 @@ class Bin:
     def __str__(self) -> str:
         return f"[{_shown(self.low)}, {_shown(self.high)}{']' if self.last else ')'}"
 
+    @property
+    def facts(self) -> object:
+        """The key as a ledger's question text has it."""
+        return [str(self.low), str(self.high), self.last]
+
 
 @dataclass(frozen=True, slots=True)
 class Others:
@@ -64,6 +69,11 @@ class Others:
 
     def __str__(self) -> str:
         return "(other)"
+
+    @property
+    def facts(self) -> object:
+        """The key as a ledger's question text has it."""
+        return {"other": True}
 
 
 OTHER = Others()
@@ -78,6 +88,8 @@ class Values:
     column: str
     expression: Node | None = None
 
+    is_listed: ClassVar[bool] = True
+
     def __str__(self) -> str:
         return self.column
 
@@ -85,6 +97,10 @@ class Values:
     def facts(self) -> object:
         """The key as a ledger's question text has it."""
         return _named(self)
+
+    def typed(self, value: object, column: ColumnType) -> KeyValue:
+        """Return a listed value as the column's own kind, or refuse it."""
+        return typed_key(value, self.column, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +111,8 @@ class Truncated:
     part: Calendar
     expression: Node | None = None
 
+    is_listed: ClassVar[bool] = True
+
     def __str__(self) -> str:
         return f"date_trunc('{self.part}', {self.column})"
 
@@ -102,6 +120,25 @@ class Truncated:
     def facts(self) -> object:
         """The key as a ledger's question text has it."""
         return {"date_trunc": [self.part, _named(self)]}
+
+    def known(self, schema: Schema) -> Truncated:
+        """Return the key as the table spells its column, or refuse it."""
+        read = read_column(self.expression or self.column, schema, "date_trunc")
+        if read.type.kind is not Kind.MOMENT:
+            raise InvalidRequest(
+                f"{self} needs dates or times, but {read.name!r} holds {read.type.kind.value}."
+            )
+        return Truncated(read.name, self.part, read.expression)
+
+    def typed(self, value: object, column: ColumnType) -> KeyValue:
+        """Return a listed value as the column's own kind, or refuse it."""
+        typed = typed_key(value, self.column, column)
+        if isinstance(typed, datetime) and (first := first_moment(typed, self.part)) != typed:
+            raise InvalidRequest(
+                f"keys= lists {short_repr(value)}, which is not the first moment of a {self.part}: "
+                f"write {first.isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
+            )
+        return typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +148,8 @@ class Binned:
     column: str
     edges: tuple[Fraction, ...]
     expression: Node | None = None
+
+    is_listed: ClassVar[bool] = False
 
     def __str__(self) -> str:
         return f"bins of {self.column}"
@@ -125,6 +164,16 @@ class Binned:
         """The intervals, ascending; the last one is closed."""
         pairs = list(pairwise(self.edges))
         return tuple(Bin(low, high, place == len(pairs) - 1) for place, (low, high) in enumerate(pairs))
+
+    def known(self, schema: Schema) -> Binned:
+        """Return the key as the table spells its column, with edges that it can hold, or refuse it."""
+        read = read_column(self.expression or self.column, schema, "bins")
+        if read.type.kind is not Kind.NUMBER:
+            raise InvalidRequest(f"{self} need numbers, but {read.name!r} holds {read.type.kind.value}.")
+        edges = tuple(snapped(edge, read.type) for edge in self.edges)
+        if any(low >= high for low, high in pairwise(edges)):
+            raise InvalidRequest(f"two edges for {read.name!r} are the same decimal: leave one of them out.")
+        return Binned(read.name, edges, read.expression)
 
 
 GroupKey = Values | Truncated | Binned
@@ -228,8 +277,7 @@ class Grouping:
 
     def crossed(self, key: Binned, schema: Schema) -> Grouping:
         """Return the groups of both: every listed key with every bin."""
-        known = group_key(key, schema)
-        assert isinstance(known, Binned)  # noqa: S101  (see group_key)
+        known = key.known(schema)
         refuse_too_many(len(self.listed) * (len(known.edges) - 1))
         keys = tuple((*listed, cell) for listed, cell in product(self.listed, known.bins))
         by = (*self.by, known)
@@ -297,7 +345,7 @@ def _ordered(
 ) -> tuple[KeyValue, ...]:
     """Return a group's key in the order of ``by``, from its listed values and its bins."""
     values, of_bins = iter(row), iter(cell)
-    return tuple(next(of_bins) if isinstance(key, Binned) else next(values) for key in by)
+    return tuple(next(values) if key.is_listed else next(of_bins) for key in by)
 
 
 def group_key(key: object, schema: Schema) -> GroupKey:
@@ -307,19 +355,8 @@ def group_key(key: object, schema: Schema) -> GroupKey:
         if read.type.kind is Kind.OTHER:
             raise InvalidRequest(f"group_by({read.name!r}) cannot distinguish values of {read.type.native}.")
         return Values(read.name, read.expression)
-    if isinstance(key, Truncated):
-        read = read_column(key.expression or key.column, schema, "date_trunc")
-        if read.type.kind is not Kind.MOMENT:
-            raise InvalidRequest(
-                f"{key} needs dates or times, but {read.name!r} holds {read.type.kind.value}."
-            )
-        return Truncated(read.name, key.part, read.expression)
-    if isinstance(key, Binned):
-        read = read_column(key.expression or key.column, schema, "bins")
-        if read.type.kind is not Kind.NUMBER:
-            raise InvalidRequest(f"{key} need numbers, but {read.name!r} holds {read.type.kind.value}.")
-        edges = tuple(snapped(edge, read.type) for edge in key.edges)
-        return _fitted(Binned(read.name, edges, read.expression))
+    if isinstance(key, Truncated | Binned):
+        return key.known(schema)
     if isinstance(key, list | tuple):
         listed = ", ".join(map(repr, key))
         raise InvalidRequest(
@@ -332,31 +369,16 @@ def group_key(key: object, schema: Schema) -> GroupKey:
     )
 
 
-def _fitted(key: Binned) -> Binned:
-    """Refuse edges that the column's decimals cannot distinguish."""
-    if any(low >= high for low, high in pairwise(key.edges)):
-        raise InvalidRequest(f"two edges for {key.column!r} are the same decimal: leave one of them out.")
-    return key
-
-
 def _all_typed(
     listed: Sequence[Values | Truncated], rows: Sequence[tuple[object, ...]], types: Sequence[ColumnType]
 ) -> list[tuple[KeyValue, ...]]:
     """Return listed rows of values as the columns' own kinds, or refuse them."""
     if len(listed) == 1 and isinstance(listed[0], Values) and all_whole(rows, types[0]):
         return list(rows)  # type: ignore[arg-type]
-    return [tuple(map(_typed, listed, row, types)) for row in rows]
-
-
-def _typed(key: Values | Truncated, value: object, column: ColumnType) -> KeyValue:
-    """Return a listed value as the column's own kind, or refuse it."""
-    typed = typed_key(value, key.column, column)
-    if isinstance(key, Truncated) and isinstance(typed, datetime) and first_moment(typed, key.part) != typed:
-        raise InvalidRequest(
-            f"keys= lists {short_repr(value)}, which is not the first moment of a {key.part}: "
-            f"write {first_moment(typed, key.part).isoformat(sep=' ').removesuffix(' 00:00:00')!r}."
-        )
-    return typed
+    return [
+        tuple(key.typed(value, kind) for key, value, kind in zip(listed, row, types, strict=True))
+        for row in rows
+    ]
 
 
 def first_moment(moment: datetime, part: Calendar) -> datetime:
@@ -395,10 +417,8 @@ def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:
 
 
 def _json(value: KeyValue) -> object:
-    if isinstance(value, Others):
-        return {"other": True}
-    if isinstance(value, Bin):
-        return [str(value.low), str(value.high), value.last]
+    if isinstance(value, Bin | Others):
+        return value.facts
     return value.isoformat() if isinstance(value, datetime) else value
 
 

@@ -421,7 +421,7 @@ def divided_levels(levels: Levels, below: int, max_rows: int) -> Levels:
 
 
 _LESS = 1 - Fraction(1, 1 << 16)
-"""Lowers the grid, so that halves of the largest and the least budget are on a level and not just below one."""
+"""Lowers the grid, so that halves of the largest and least budgets are on a level, not just below one."""
 
 _MORE_ROWS = 4
 """Octaves of rows beyond ``max_rows`` that a unit may have before it is left out."""
