@@ -18,7 +18,7 @@ from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from tests.exact import test_choice
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
-from tests.exact.units_universe import UNITS, Record, budget, folded, rows_of, unit, with_budget
+from tests.exact.units_universe import SQUARES, UNITS, Record, budget, folded, rows_of, unit, with_budget
 from tests.exact.universe import MEASURE, POLICY
 
 Rows = list[dict[str, Any]]
@@ -56,6 +56,19 @@ class TestCount(TestSum):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return folded(rows_of(records), None).refined(4)
+
+
+class TestSquares(TestSum):
+    """Squared distances from a fixed center, of all rows of a unit together."""
+
+    variant_of = TestSum
+    max_records = 1
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        name: TestSum.parts[name] for name in ("choice", "total, much clipped")
+    }
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return folded(rows_of(records), SQUARES)
 
 
 class TestMax(TestSum):
@@ -111,7 +124,7 @@ def every_row_a_record(rows: Rows) -> Rows:
 
 
 @pytest.mark.parametrize("twin", [least_over_kept_rows, invalid_budgets_skipped, every_row_a_record])
-@pytest.mark.parametrize("measure", [MEASURE, None], ids=["sum", "count"])
+@pytest.mark.parametrize("measure", [MEASURE, None, SQUARES], ids=["sum", "count", "squares"])
 def test_folding_in_another_way_breaks_the_promise(twin: Callable[[Rows], Rows], measure: Any) -> None:
     def much_clipped(summary: Summary) -> Law:
         law: Any = COARSE.law(summary, Fraction(1))

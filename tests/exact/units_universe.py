@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -95,6 +96,10 @@ def folded(
     engine = open_source(pyarrow.Table.from_pylist(list(rows), schema=SCHEMA), None)
     ((totals, _),) = engine.fold_units(reading(measure, grouped=False, fold=fold, unit=unit))
     return totals
+
+
+SQUARES = Measure("(v - 1) * (v - 1)", Fraction(1), 0, 169, expression=parse("(v - 1) * (v - 1)"))
+"""Squared distances from 1, as they are folded once a center is drawn, but in whole steps of values."""
 
 
 def in_groups(

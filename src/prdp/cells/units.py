@@ -6,7 +6,7 @@ before anything else happens. In full: proofs/privacy_units.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -75,6 +75,11 @@ class UnitGroups:
         return self.clipped(Caps((self.summary.largest,) * (levels.top + 1), self.bits))
 
 
+def _none(centers: Mapping[int, int]) -> Sequence[UnitCells]:
+    """Refuse squared distances where they cannot be read."""
+    raise TypeError(f"no squared distances from {len(centers)} centers are known of these units")
+
+
 @dataclass(frozen=True, slots=True)
 class UnitCells:
     """The cells of units: by what each contributes, and by its number of rows.
@@ -82,7 +87,13 @@ class UnitCells:
     Attributes:
         totals: What units contribute.
         rows: How many rows with a value they contribute; for a count of rows, the same.
+        around: From centers by the place of their groups to the cells of each group, of squared distances.
+        place: The place of its group among those that are told apart.
+        coarser: The number of bits by which squared distances are coarser than squares of steps of centers.
     """
 
     totals: Summary | UnitGroups
     rows: Summary | UnitGroups
+    around: Callable[[Mapping[int, int]], Sequence[UnitCells]] = field(default=_none, repr=False)
+    place: int = 0
+    coarser: int = 0

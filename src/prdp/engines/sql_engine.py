@@ -35,7 +35,13 @@ from prdp.engines.statements.keys import (
     mass_statement,
     top_statement,
 )
-from prdp.engines.statements.unit_rows import id_sql, one_in_each_group, rows_of_join, rows_of_table
+from prdp.engines.statements.unit_rows import (
+    id_sql,
+    one_in_each_group,
+    rows_of_join,
+    rows_of_table,
+    squared_distances,
+)
 from prdp.engines.statements.unit_totals import (
     UnitStatement,
     all_in_order,
@@ -416,6 +422,8 @@ class SqlEngine(InOneProcess):
             rows = rows_of_table(reading, self.schema, self.records)
         else:
             rows = rows_of_join(reading, self.schemas, self.database.slots)
+        if reading.centers:
+            return squared_distances(reading, rows)
         return one_in_each_group(reading, rows) if reading.once else rows
 
     def _divided(self, reading: DividedRead) -> Sequence[CellStatement | KeyStatement | TopStatement]:

@@ -413,7 +413,10 @@ class Planner:
             return divided(method.reads(terms), self.unit, levels, terms.part, terms.query.fold)
         apart = terms.groups is not None and self._keeps_apart(terms.groups)
         once = method is UNITS and terms.groups is not None and not apart
-        facts = (self.policy, terms.levels, self.unit, terms.measure, terms.query.fold, terms.where)
+        measure = terms.measure and replace(
+            terms.measure, squares=False
+        )  # units' are folded once centers are drawn
+        facts = (self.policy, terms.levels, self.unit, measure, terms.query.fold, terms.where)
         return UnitRead(*facts, terms.groups, apart=apart, once=once)
 
     def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:
@@ -603,6 +606,8 @@ def _units_seen(query: Query, privacy_unit: str) -> Any:
 
 
 def _unit_part(part: DerivedPart) -> Any:
+    if part.select_input is None:
+        return None
     return _unit_rows if part.name == "count" else _unit_totals
 
 

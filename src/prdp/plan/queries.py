@@ -324,7 +324,6 @@ class Variance(OfColumn):
     methods = VARIANCE
     rule = "variance"
     adds_up = True
-    unproved = "squared distances from the mean need a second pass, and that it stays within one budget"
 
 
 class Std(OfColumn):
@@ -333,7 +332,6 @@ class Std(OfColumn):
     methods = VARIANCE
     rule = "std"
     adds_up = True
-    unproved = Variance.unproved
 
 
 class CountDistinct(OfColumn):

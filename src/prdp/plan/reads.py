@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import possible_ratios
-from prdp.cells.summary import Ratios, Summary, TopSummary
+from prdp.cells.summary import CENTER_BITS, Ratios, Summary, TopSummary
 from prdp.cells.units import Caps, Fold, Look, UnitCells, UnitGroups
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.declare.units import PrivacyUnit
@@ -264,6 +264,8 @@ class UnitRead(Whole):
         apart: Whether a unit is in one group at most: the one that all its rows are in, else none.
         beside: Reads of the same rows that are made along; they differ in measure and fold alone.
         once: Whether all rows of a unit in one group count as one: units are counted in each group.
+        centers: What squared distances of values are measured from and folded in their place: one for each
+            group, in steps that are 2^CENTER_BITS times as fine as values; empty where values are folded.
     """
 
     policy: Policy
@@ -276,12 +278,29 @@ class UnitRead(Whole):
     apart: bool = False
     beside: tuple[UnitRead, ...] = ()
     once: bool = False
+    centers: tuple[int, ...] = ()
+
+    @property
+    def several(self) -> bool:
+        """True if units may be in several groups."""
+        return self.groups is not None and not self.apart
 
     @property
     def adds_only(self) -> bool:
         """True if units may be in several groups, and no row can take away from what others add."""
-        several = self.groups is not None and not self.apart
-        return several and (self.measure is None or self.measure.low >= 0)
+        return self.several and (self.measure is None or self.measure.low >= 0 or bool(self.centers))
+
+    @property
+    def coarser(self) -> int:
+        """The number of bits that squared distances are rounded down by, so that all of a unit's fit."""
+        most = min(_SQUARED, (_SQUARED if self.several else _FOLDED) // self.unit.max_rows)
+        return max(0, (self._span**2).bit_length() - max(1, most).bit_length() + 1)
+
+    @property
+    def _span(self) -> int:
+        """The longest distance of a value from a center, in the steps of centers."""
+        measure = self.measure
+        return (measure.high - measure.low) << CENTER_BITS if measure is not None else 0
 
     @property
     def can_be_beside(self) -> bool:
@@ -300,7 +319,9 @@ class UnitRead(Whole):
         measure, most = self.measure, self.unit.max_rows
         if measure is None:
             return self.counted
-        if self.groups is not None and not self.apart:
+        if self.centers:
+            return replace(measure, low=0, high=max(1, self._span**2 >> self.coarser) * most)
+        if self.several:
             return replace(measure, low=_least_size(measure), high=measure.largest * most)
         if self.fold != "sum":
             return measure
@@ -314,12 +335,31 @@ class UnitRead(Whole):
         """
         engine: Any = reader.source
         found = engine.fold_units(self)
-        if self.groups is None or self.apart:
-            return tuple(UnitCells(totals, rows) for totals, rows in found)
+        if not self.several:
+            around = partial(self._around, reader)
+            return tuple(
+                UnitCells(totals, rows, around, place, self.coarser)
+                for place, (totals, rows) in enumerate(found)
+            )
         ((totals, rows),) = found
         look = partial(engine.scale_units, self)
         added = UnitGroups(totals, cache(partial(look, count_rows=self.measure is None)))
-        return (UnitCells(added, UnitGroups(rows, cache(partial(look, count_rows=True)))),)
+        counted = UnitGroups(rows, cache(partial(look, count_rows=True)))
+        return (self.with_squares(reader, UnitCells(added, counted)),)
+
+    def with_squares(self, reader: PlanReader, cells: UnitCells) -> UnitCells:
+        """Return cells that can be read anew for squared distances."""
+        return replace(cells, around=partial(self._around, reader), coarser=self.coarser)
+
+    def _around(self, reader: PlanReader, centers: Mapping[int, int]) -> Sequence[UnitCells]:
+        """Read units by the squared distances of their values from a center for each group."""
+        groups = len(self.groups.keys) if self.groups is not None else 1
+        read = replace(self, centers=tuple(centers.get(place, 0) for place in range(groups)), beside=())
+        if not self.several:
+            cells: Sequence[UnitCells] = read.find(reader)
+            return cells
+        found: Mapping[UnitRead, Sequence[UnitCells]] = SharedUnitRead((read,)).find(reader)
+        return found[read]
 
     def taken(self, found: Any) -> Any:
         """Return what was asked for from what was found for several reads."""
@@ -427,6 +467,10 @@ _MORE_ROWS = 4
 """Octaves of rows beyond ``max_rows`` that a unit may have before it is left out."""
 
 
+_FOLDED, _SQUARED = 1 << 82, 1 << 62
+"""Limits of what a unit's squared distances add up to: in one group, and in several or of one row."""
+
+
 def _least_size(measure: Measure) -> int:
     """Return the least absolute value within the bounds."""
     return 0 if measure.low <= 0 <= measure.high else measure.smallest
@@ -484,7 +528,10 @@ class SharedUnitRead(Whole):
             found, look = engine.fold_units(self.wide), partial(engine.scale_together, self.wide)
         looks = SecondLooks(look)
         pairs = zip(self.reads, found, strict=True)
-        return {read: (looks.cells(place, read, pair),) for place, (read, pair) in enumerate(pairs)}
+        return {
+            read: (read.with_squares(reader, looks.cells(place, read, pair)),)
+            for place, (read, pair) in enumerate(pairs)
+        }
 
     def shown(self, source: Any) -> tuple[str, ...]:
         """Return what is read in an engine's own language."""

@@ -15,6 +15,7 @@ from prdp.cells.columns import exact_column
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.summary import CENTER_BITS
+from prdp.cells.units import UnitCells, UnitGroups
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
@@ -176,12 +177,46 @@ class Derived:
     ) -> Release:
         """Return the answer of one group, once the squares around its drawn mean are drawn as well."""
         center = self.center([part.exact for part in parts])
-        fine = int(center / self.measure.round_to * (1 << CENTER_BITS))
-        squares = cells.valued().squared_around(fine, CENTER_BITS)
+        squares = cells.valued().squared_around(self._fine(center), CENTER_BITS)
         leaders = [self._leader(parts[0])]
         ((answer,),) = step.draw_one(squares, entropy, 1, leaders, center / self.measure.round_to)
+        return self._completed(step, _in_squared_steps(answer), parts, about, center, simulated=simulated)
+
+    def around_centers(
+        self,
+        step: Step,
+        cells: Sequence[UnitCells],
+        parts: Sequence[Row],
+        abouts: Sequence[str],
+        entropy: Entropy,
+        *,
+        simulated: bool,
+    ) -> tuple[Release, ...]:
+        """Return the answers of groups of units, whose squares are read once their centers are drawn."""
+        centers = [self.center([part.exact for part in row]) for row in parts]
+        fine = map(self._fine, centers)
+        if isinstance(cells[0].totals, UnitGroups):
+            (found,) = cells[0].around(dict(enumerate(fine)))
+            mechanism: Any = step.mechanism
+            (column,) = mechanism.answers(found.totals, step.share, entropy, 1)
+            answers = list(column)
+        else:
+            places = [one.place for one in cells]
+            read = cells[0].around(dict(zip(places, fine, strict=True)))
+            answers = [step.draw_one(read[place].totals, entropy, 1)[0][0] for place in places]
+        drawn = (_in_squared_steps(answer, cells[0].coarser) for answer in answers)
+        complete = partial(self._completed, step, simulated=simulated)
+        return tuple(map(complete, drawn, parts, abouts, centers))
+
+    def _fine(self, center: Fraction) -> int:
+        return int(center / self.measure.round_to * (1 << CENTER_BITS))
+
+    def _completed(
+        self, step: Step, squares: Answer, parts: Row, about: str, center: Fraction, *, simulated: bool
+    ) -> Release:
+        """Return the answer of one group from its parts and the squares around its center."""
         (label,) = step.around(center).labels
-        parts += (label.on(_in_squared_steps(answer), about, simulated=simulated),)
+        parts += (label.on(squares, about, simulated=simulated),)
         template = self._template(about, clipped=any(part.bias for part in parts), simulated=simulated)
         return replace(
             template, steps=self._steps([part.exact for part in parts]), parts=parts, center=center
@@ -200,9 +235,9 @@ class Derived:
         return Answer(drawn.steps, drawn.step / self.measure.round_to, (), (), clipping=drawn.clipping)
 
 
-def _in_squared_steps(answer: Answer) -> Answer:
+def _in_squared_steps(answer: Answer, coarser: int = 0) -> Answer:
     """Return an answer about squares of finer steps in squared rounding steps, with its point's facts."""
-    step = answer.step / (1 << 2 * CENTER_BITS)
+    step = answer.step * (1 << coarser) / (1 << 2 * CENTER_BITS)
     if not isinstance(answer.clipping, Clipping) or answer.clipping.leader is not None:
         return replace(
             answer, step=step
@@ -353,6 +388,9 @@ class QueryPlan:
         squares = next((step for step in self.steps if step.select_input is None), None)
         if squares is None:
             return [(derived.column(each, abouts, simulated=simulated),) for each in parts]
+        if isinstance(found[0], UnitCells):
+            around = partial(derived.around_centers, squares, found, entropy=entropy, simulated=simulated)
+            return [(around(list(ReleaseRows(each)), abouts),) for each in parts]
         complete = partial(derived.around_center, squares, entropy=entropy, simulated=simulated)
         return [(tuple(map(complete, found, ReleaseRows(each), abouts)),) for each in parts]
 

@@ -54,6 +54,24 @@ class DividedContract(Brevity):
                 found = engine.scale_units(reading, caps, count_rows=True)
                 assert found == reference_scaled(UNITS, reading, caps, count_rows=True), (privacy_unit, caps)
 
+    def test_squared_distances_are_folded_around_the_center_of_each_group(self) -> None:
+        """Fold squares without groups, and by groups that a unit may be in several of."""
+        engine = self.engine(UNITS)
+        policy = PERSONAL.within(engine.schema, {})
+        groups = read_grouping(["x"], [0.0, 2.5, 7], engine.schema)
+        for top in (100, 2**46):
+            measure = Measure("v", Fraction(1), -top, top)
+            plain = UnitRead(
+                policy, policy.levels, PrivacyUnit("job"), measure, "sum", _condition(engine, "v < 5000")
+            )
+            alone = replace(plain, centers=(-700,))
+            assert engine.fold_units(alone) == reference_units(UNITS, alone), top
+            reading = replace(plain, groups=groups, centers=(5 << 8, -top << 8, 77))
+            assert engine.fold_units(reading) == reference_units(UNITS, reading), top
+            for caps in self.some(rising_caps(reading), 2):
+                found = engine.scale_units(reading, caps, count_rows=False)
+                assert found == reference_scaled(UNITS, reading, caps, count_rows=False), (top, caps)
+
     def test_budgets_of_units_are_divided_among_what_counts_of_them(self) -> None:
         """Divide among rows, groups and keys: filtered rows, unlisted groups and NULL count for nothing."""
         signed = Measure("v", Fraction(1), -(2**42), 2**42)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from prdp.cells.measure import Measure
-from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
+from prdp.cells.summary import CENTER_BITS, Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
 from prdp.cells.units import Caps, Fold
 from prdp.declare.columns import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
@@ -214,8 +215,15 @@ def _unit(source: Source, reading: UnitRead) -> Iterator[Unit]:
         rows = own if join is None else list(results(own, tables, join))
         values = tuple(_values(group, reading) for group in in_groups(rows, reading.groups))
         values = tuple(each[:1] for each in values) if reading.once else values
+        if reading.centers:
+            values = tuple(map(partial(_squared, reading), values, reading.centers))
         if len(valid) == len(own) and any(values):
             yield Unit(min(valid), values)
+
+
+def _squared(reading: UnitRead, values: tuple[int, ...], center: int) -> tuple[int, ...]:
+    """Return the squared distances of values from a center, rounded down to the public lattice."""
+    return tuple(((value << CENTER_BITS) - center) ** 2 >> reading.coarser for value in values)
 
 
 def own_rows_by_unit(source: Source, unit: PrivacyUnit) -> Iterator[tuple[Rows, Mapping[str, Rows]]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from prdp.cells.summary import Cell, KeySummary, Summary, TopSummary
+from prdp.cells.summary import CENTER_BITS, Cell, KeySummary, Summary, TopSummary
 from prdp.cells.units import UnitCells, UnitGroups
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
@@ -96,9 +97,34 @@ def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
     if isinstance(plan.query, CountDistinct) and isinstance(cells.rows, Summary):
         return [Fraction(cells.rows.records)]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
+    if isinstance(plan.query, Variance | Std):
+        return _unit_spreads(plan, cells, totals, rows)
     if isinstance(plan.query, Mean):
         return [total * round_to / max(count, 1) for total, count in zip(totals, rows, strict=True)]
     return [total * round_to for total in totals]
+
+
+def _unit_spreads(
+    plan: QueryPlan, cells: UnitCells, totals: Sequence[int], rows: Sequence[int]
+) -> list[Fraction]:
+    """Return variances or their roots, by squared distances from the means, which are read anew."""
+    assert plan.measure is not None
+    means = [Fraction(total, max(count, 1)) for total, count in zip(totals, rows, strict=True)]
+    centers = [round(mean * (1 << CENTER_BITS)) for mean in means]
+    first = cells.place
+    found = cells.around({first + place: center for place, center in enumerate(centers)})
+    groups = found if isinstance(cells.totals, UnitGroups) else found[first : first + 1]
+    sums = [value for group in groups for value in _added_up(group.totals)]
+    step = Fraction(1 << cells.coarser, 1 << 2 * CENTER_BITS)
+    spreads = [
+        (added * step / max(count, 1) - (mean - Fraction(center, 1 << CENTER_BITS)) ** 2)
+        * plan.measure.round_to**2
+        for added, count, mean, center in zip(sums, rows, means, centers, strict=True)
+    ]
+    return [
+        max(Fraction(0), each) if isinstance(plan.query, Variance) else root(max(Fraction(0), each))
+        for each in spreads
+    ]
 
 
 def _added_up(found: Summary | UnitGroups) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from prdp.cells.measure import Measure
+from prdp.cells.summary import CENTER_BITS
 from prdp.declare.units import JoinedTables
 from prdp.engines.duckdb.column_types import column_sql, has_nan
 from prdp.engines.row_sql.expressions import to_sql
@@ -66,6 +67,22 @@ def one_in_each_group(reading: UnitRead, rows: str) -> str:
     """Return rows of which each unit has one at most in each group; its least budget is among them still."""
     least = "budget" if reading.unit.join is None else "level"
     return f"SELECT id, min({least}) AS {least}, grp, max(value) AS value FROM ({rows}) GROUP BY id, grp"
+
+
+def squared_distances(reading: UnitRead, rows: str) -> str:
+    """Return rows whose values are their squared distances from a center, rounded down to a public lattice.
+
+    A product is below 2^112: values are below 2^47 steps, and centers lie between the same bounds.
+    """
+    least, group = "budget" if reading.unit.join is None else "level", ""
+    center = f"CAST({reading.centers[0]} AS HUGEINT)"
+    if reading.groups is not None:
+        listed = ", ".join(f"CAST({center} AS HUGEINT)" for center in reading.centers)
+        group, center = ", grp", f"[{listed}][coalesce(grp, 0) + 1]"
+    distance = f"CAST(value AS HUGEINT) * {1 << CENTER_BITS} - {center}"
+    away = f"SELECT id, {least}, {distance} AS away{group} FROM ({rows})"
+    lattice = f"CAST({1 << reading.coarser} AS HUGEINT)"
+    return f"SELECT id, {least}, CAST(away * away // {lattice} AS BIGINT) AS value{group} FROM ({away})"
 
 
 def value_names(reading: UnitRead) -> list[str]:
