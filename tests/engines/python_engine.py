@@ -11,15 +11,8 @@ from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
 from prdp.errors import InvalidRequest
-from prdp.plan.reads import (
-    CellRead,
-    DividedRead,
-    DividedRowRead,
-    KeyMassRead,
-    KeyRead,
-    RowRead,
-    UnitRead,
-)
+from prdp.plan.divided import DividedRead, DividedRowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.key_contract import reference_masses
 from prdp.testing.reference import (

@@ -16,7 +16,8 @@ from prdp.cells.summary import Summary
 from prdp.cells.units import Caps
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.sql_engine import SqlEngine
-from prdp.plan.reads import DividedRead, UnitRead
+from prdp.plan.divided import DividedRead
+from prdp.plan.reads import UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
 from prdp.testing.reference import reference_scaled, reference_units

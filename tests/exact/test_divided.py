@@ -18,7 +18,8 @@ from prdp.levels import Levels
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.framework import LaplaceCount, PaperFramework
 from prdp.noise.laws import Law, Together
-from prdp.plan.reads import CellRead, DividedRead, KeyRead, divided_levels
+from prdp.plan.divided import DividedRead, divided_levels
+from prdp.plan.reads import CellRead, KeyRead
 from prdp.testing.exact_loss import TOLERANCE, Loss, worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
 from prdp.testing.reference import reference_keys, reference_summary

@@ -8,15 +8,8 @@ from typing import Any, Protocol
 from prdp.cells.key_masses import KeyMasses
 from prdp.cells.summary import KeySummary, Summary
 from prdp.cells.units import Caps
-from prdp.plan.reads import (
-    CellRead,
-    DividedRead,
-    DividedRowRead,
-    KeyMassRead,
-    KeyRead,
-    RowRead,
-    UnitRead,
-)
+from prdp.plan.divided import DividedRead, DividedRowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, RowRead, UnitRead
 from prdp.schema import Schema
 
 

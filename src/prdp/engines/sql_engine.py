@@ -52,17 +52,8 @@ from prdp.engines.statements.unit_totals import (
 )
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.expressions.tokens import quoted
-from prdp.plan.reads import (
-    CellRead,
-    DividedRead,
-    DividedRowRead,
-    KeyMassRead,
-    KeyRead,
-    Read,
-    RowRead,
-    TopRead,
-    UnitRead,
-)
+from prdp.plan.divided import DividedRead, DividedRowRead
+from prdp.plan.reads import CellRead, KeyMassRead, KeyRead, Read, RowRead, TopRead, UnitRead
 from prdp.safety.process_guard import InOneProcess
 from prdp.schema import Schema
 

@@ -10,9 +10,10 @@ from typing import Any, Literal, Protocol
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
+from prdp.plan.divided import DividedRead
 from prdp.plan.labels import remedy
 from prdp.plan.plan import Plan
-from prdp.plan.reads import CellRead, DividedRead, Read, SharedUnitRead, UnitRead
+from prdp.plan.reads import CellRead, Read, SharedUnitRead, UnitRead
 from prdp.plan.steps import QueryPlan, Step
 from prdp.policy import Policy
 from prdp.regions.region import region_from_json, region_words

@@ -42,7 +42,8 @@ from prdp.mechanisms.partition import PaperPartition, count_influences, sum_infl
 from prdp.mechanisms.rank import ROWS, Rank
 from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
-from prdp.plan.reads import CellRead, KeyRead, Read, TopRead, UnitPart
+from prdp.plan.divided import UnitPart
+from prdp.plan.reads import CellRead, KeyRead, Read, TopRead
 from prdp.policy import Policy, ranges_of
 from prdp.release.raw_answer import Answer, Caveat
 from prdp.schema import Bounds

@@ -28,11 +28,12 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following, PairedPoints
 from prdp.mechanisms.joint import Joint
+from prdp.plan.divided import DividedRead, UnitPart, divided, divided_levels
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.methods import DEFAULT, UNITS, Answering, Method, MethodTerms, Options, preferred
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Query, Std, Variance
-from prdp.plan.reads import CellRead, DividedRead, Read, UnitPart, UnitRead, divided, divided_levels
+from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.shares import Shares, drawn_once, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
 from prdp.policy import Policy, ranges_of

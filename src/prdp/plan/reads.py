@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
@@ -16,7 +16,7 @@ from prdp.cells.units import Caps, Fold, Look, UnitCells, UnitGroups
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.declare.units import PrivacyUnit
 from prdp.expressions.nodes import Node
-from prdp.levels import MAX_BELOW, Levels, holds
+from prdp.levels import Levels
 from prdp.policy import Policy
 from prdp.schema import Bounds
 
@@ -364,107 +364,6 @@ class UnitRead(Whole):
     def taken(self, found: Any) -> Any:
         """Return what was asked for from what was found for several reads."""
         return found[self] if isinstance(found, dict) else found
-
-
-UnitPart = Literal["", "row", "group", "key"]
-"""What a unit's budget is divided among: its rows, groups or different keys; nothing where it is folded."""
-
-
-@dataclass(frozen=True, slots=True)
-class DividedRead(Whole):
-    """Read what counts of units as records of their own, each with an equal part of its unit's budget.
-
-    Attributes:
-        read: What is made of the parts; its levels are those of divided budgets.
-        unit: Who is protected with all their rows.
-        levels: The grid of undivided budgets: a unit with a row below takes no part.
-        part: What a unit's budget is divided among, over all listed groups: its rows; its groups, each
-            with one value; or its different keys, in each group anew.
-        fold: What is made of a unit's values in a group, where groups are the parts.
-    """
-
-    read: CellRead | KeyRead | TopRead
-    unit: PrivacyUnit
-    levels: Levels
-    part: UnitPart
-    fold: Fold = "sum"
-
-    @property
-    def groups(self) -> Grouping | None:
-        """The public groups to tell apart; None for one group."""
-        return (self.read.records if isinstance(self.read, TopRead) else self.read).groups
-
-    @property
-    def rows(self) -> UnitRead:
-        """The read of the rows: whose each is, and what it is measured or distinguished by."""
-        read = self.read.keys if isinstance(self.read, TopRead) else self.read
-        measure = (
-            read.measure
-            if isinstance(read, CellRead)
-            else Measure(read.column, Fraction(1), 0, 0, expression=read.expression)
-        )
-        return UnitRead(read.policy, self.levels, self.unit, measure, self.fold, read.where, read.groups)
-
-    def find(self, reader: PlanReader) -> Any:
-        """Return each group's parts, as cells or keys of records."""
-        return reader.source.divided(self)
-
-
-def divided(read: Read, unit: PrivacyUnit, levels: Levels, part: UnitPart, fold: Fold) -> DividedRead:
-    """Return a read of records as one of parts of units, of which possible ratios are unknown."""
-    match read:
-        case CellRead():
-            return DividedRead(replace(read, ratios=None), unit, levels, part, fold)
-        case TopRead(keys, records):
-            return DividedRead(TopRead(keys, replace(records, ratios=None)), unit, levels, part, fold)
-        case KeyRead():
-            return DividedRead(read, unit, levels, part, fold)
-        case _:
-            raise TypeError(f"{type(read).__name__} cannot be divided among parts of units")
-
-
-@dataclass(frozen=True, slots=True)
-class DividedRowRead(Whole):
-    """Read rows of units for a caller's own mechanism, each with an equal part of its unit's budget.
-
-    Attributes:
-        read: The rows; its levels are those of divided budgets.
-        unit: Who is protected with all their rows; of one table.
-        levels: The grid of undivided budgets.
-    """
-
-    read: RowRead
-    unit: PrivacyUnit
-    levels: Levels
-
-    def find(self, reader: PlanReader) -> Any:
-        """Return the rows as an Arrow table, and the levels of their parts."""
-        return reader.source.divided_rows(self)
-
-
-def divided_levels(levels: Levels, below: int, max_rows: int) -> Levels:
-    """Return the grid of budgets that are divided among so many rows, and some more.
-
-    >>> one = Levels(Fraction(1), Fraction(1))
-    >>> divided_levels(one, 0, max_rows=8).below, divided_levels(one, 0, max_rows=2**20).below
-    (7, 16)
-
-    Args:
-        levels: The grid of undivided budgets, down to the least within the public bounds.
-        below: How many octaves further down undivided budgets go.
-        max_rows: How many rows a unit is said to have at most; one with more may still take part.
-    """
-    octaves = min(MAX_BELOW, below + (max_rows - 1).bit_length() + _MORE_ROWS)
-    while octaves > below and not holds(levels.at_least / (1 << octaves), levels.at_most):
-        octaves -= 1
-    return Levels(levels.at_least * _LESS / (1 << octaves), levels.at_most, octaves)
-
-
-_LESS = 1 - Fraction(1, 1 << 16)
-"""Lowers the grid, so that halves of the largest and least budgets are on a level, not just below one."""
-
-_MORE_ROWS = 4
-"""Octaves of rows beyond ``max_rows`` that a unit may have before it is left out."""
 
 
 _FOLDED, _SQUARED = 1 << 82, 1 << 62

@@ -27,12 +27,13 @@ from prdp.levels import PER_OCTAVE, Levels
 from prdp.mechanisms.partition import DomainFinder
 from prdp.noise.entropy import Entropy
 from prdp.noise.totals import flips, keep_bounds
+from prdp.plan.divided import DividedRead, DividedRowRead, divided_levels
 from prdp.plan.explain import Line, omitted, reads
 from prdp.plan.labels import excluded_records
 from prdp.plan.methods import failure_rate, read_split
 from prdp.plan.planner import Planner
 from prdp.plan.question_key import question_text, without_token
-from prdp.plan.reads import CellRead, DividedRead, DividedRowRead, PlanReader, RowRead, divided_levels
+from prdp.plan.reads import CellRead, PlanReader, RowRead
 from prdp.policy import Policy
 from prdp.release.rows import left_out
 from prdp.release.table import CustomRelease, Released

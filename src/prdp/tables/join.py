@@ -23,9 +23,10 @@ from prdp.engines.tracing import join_origins
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
+from prdp.plan.divided import DividedRead
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import DividedRead, KeyMassRead, UnitRead
+from prdp.plan.reads import KeyMassRead, UnitRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema

@@ -14,16 +14,8 @@ from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
-from prdp.plan.reads import (
-    CellRead,
-    DividedRead,
-    DividedRowRead,
-    KeyRead,
-    RowRead,
-    TopRead,
-    UnitRead,
-    divided_levels,
-)
+from prdp.plan.divided import DividedRead, DividedRowRead, divided_levels
+from prdp.plan.reads import CellRead, KeyRead, RowRead, TopRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind
 from prdp.testing.engine_records import ONE_ROW_PER_UNIT, UNITS, Brevity

@@ -16,7 +16,8 @@ from prdp.declare.units import JoinedTables, PrivacyUnit
 from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.reads import CellRead, DividedRead, UnitRead, divided_levels
+from prdp.plan.divided import DividedRead, divided_levels
+from prdp.plan.reads import CellRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.engine_records import Brevity

@@ -10,7 +10,8 @@ from typing import Any
 from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, TopSummary, key_edges, magnitude_key
 from prdp.declare.columns import column_of
 from prdp.expressions.evaluate import evaluate
-from prdp.plan.reads import CellRead, DividedRead, DividedRowRead, KeyRead
+from prdp.plan.divided import DividedRead, DividedRowRead
+from prdp.plan.reads import CellRead, KeyRead
 from prdp.testing.reference import (
     Record,
     Rows,

@@ -20,7 +20,8 @@ from prdp.engines.statements.keys import (
 )
 from prdp.engines.statements.unit_rows import distinguished, id_sql, rows_of_join, rows_of_table
 from prdp.expressions.tokens import quoted
-from prdp.plan.reads import CellRead, DividedRead, DividedRowRead, KeyRead, TopRead
+from prdp.plan.divided import DividedRead, DividedRowRead
+from prdp.plan.reads import CellRead, KeyRead, TopRead
 from prdp.schema import Schema
 
 _OVER = "OVER (PARTITION BY id)"
