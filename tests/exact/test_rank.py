@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pytest
@@ -18,7 +19,7 @@ from prdp.mechanisms._axis import Ranges
 from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.rank import Price, Rank
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Law, Together
+from prdp.noise.laws import Gated, Law, Noisy, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
@@ -40,11 +41,15 @@ from tests.exact.universe import (
 
 TUNING = Tuning(choice=Fraction(15, 100), answer=Fraction(60, 100), fall=Fraction(1, 2))
 FINDER = PointFinder(Fraction(10, 100), ((None, TUNING),), gate_bits=10)
-CHOICE, SIDES = Fraction(60, 100), Fraction(15, 100)
+CHOICE, SIDES, SCOUT = Fraction(60, 100), Fraction(8, 100), Fraction(7, 100)
 HALF, HIGH = Fraction(1, 2), Fraction(9, 10)
-MEDIAN = Rank((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6)
+MEDIAN = Rank(
+    (HALF,), MEASURE.low, MEASURE.high, 8, FINDER, sides=SIDES, scout=SCOUT, fall=Fraction(1, 4), bits=6
+)
 LIGHT, FULL = 2, 10
 """Places of clipping points: at one, records weigh little; at the other, all of them weigh 1."""
+WIDTHS = 40
+"""A place of the widths of a range's sides: neither is unknown."""
 Choices = Callable[[Summary, Fraction], Law]
 
 
@@ -53,9 +58,26 @@ def ranges_at(place: int) -> Callable[[Any], Law]:
     return lambda law: law.laws[0].then(place).first
 
 
-def sides_at(place: int, chosen: int) -> Callable[[Any], Any]:
-    """Return the noisy weights around a range."""
-    return lambda law: law.laws[0].then(place).then(chosen)
+def measured_at(place: int, *chosen: int) -> Callable[[Any], Any]:
+    """Return the law of the weights around ranges: rough ones, and then those between the edges."""
+
+    def at(law: Any) -> Any:
+        law = law.laws[0].then(place)
+        for one in chosen:
+            law = law.then(one)
+        return law
+
+    return at
+
+
+def sides_at(place: int, *chosen: int, widths: int = WIDTHS) -> Callable[[Any], Any]:
+    """Return the noisy weights around ranges, at the widths of a place."""
+    return lambda law: measured_at(place, *chosen)(law).laws[widths]
+
+
+def scout_at(place: int, *chosen: int) -> Callable[[Any], Any]:
+    """Return the rough weights around ranges."""
+    return lambda law: measured_at(place, *chosen)(law).first
 
 
 # Twins: each breaks one step of the proof, and the same measurement must find it.
@@ -108,13 +130,56 @@ class SharperOctaves(Rank):
 class QuieterAround(Rank):
     """Measures the weights around an answer with 15 % less noise."""
 
-    def noise(self, price: Fraction) -> DiscreteLaplace:
-        return DiscreteLaplace(super(QuieterAround, self).noise(price).scale * Fraction(85, 100))
+    def noise(self, price: Fraction, part: Fraction) -> DiscreteLaplace:
+        return DiscreteLaplace(super(QuieterAround, self).noise(price, part).scale * Fraction(85, 100))
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTwice(Rank):
+    """Measures rough weights whose cells overlap: a record is in the next one too."""
+
+    @staticmethod
+    def around(weights: Mapping[int, int], count: int, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
+        found = super(CountedTwice, CountedTwice).around(weights, count, noise, edges)
+        return replace(found, values=tuple(map(sum, pairwise((0, *found.values)))))
+
+
+@dataclass(frozen=True, slots=True)
+class WidthsOfTheData(Rank):
+    """Takes for a weight to look for what the table has."""
+
+    def measured(
+        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+    ) -> Gated:
+        found = super(WidthsOfTheData, self).measured(ranges, weights, price, chosen)
+        targets = (1 + sum(weights.values()) // 2,) * len(chosen)
+        return replace(found, rule=replace(found.rule, targets=targets))
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesOfTheData(Rank):
+    """Puts the edges where the records are."""
+
+    def measured(
+        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+    ) -> Gated:
+        found = super(EdgesOfTheData, self).measured(ranges, weights, price, chosen)
+        noise, edges = self.noise(price, self.sides), sorted(set(weights) - {0})
+        return replace(found, laws=(self.around(weights, len(ranges.ends), noise, edges),) * len(found.laws))
 
 
 def made(kind: type[Rank], quantile: Fraction = HALF, **options: Any) -> Choices:
     law: Choices = kind(
-        (quantile,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6, **options
+        (quantile,),
+        MEASURE.low,
+        MEASURE.high,
+        8,
+        FINDER,
+        sides=SIDES,
+        scout=SCOUT,
+        fall=Fraction(1, 4),
+        bits=6,
+        **options,
     ).law
     return law
 
@@ -147,6 +212,8 @@ class TestMedian(OnThisUniverse):
         "range, full weights": (ranges_at(FULL), CHOICE),
         "weights around": (sides_at(LIGHT, 20), SIDES),
         "weights around, full": (sides_at(FULL, 10), SIDES),
+        "rough weights": (scout_at(LIGHT, 20), SCOUT),
+        "all around": (measured_at(LIGHT, 20), SIDES + SCOUT),
     }
 
     def twins(self) -> Mapping[str, Twin]:
@@ -156,6 +223,10 @@ class TestMedian(OnThisUniverse):
             "weights not clipped": Twin(made(Unclipped), "range, light weights"),
             "levels rounded up": Twin(levels_rounded_up, "range, light weights"),
             "15 % too little noise around": Twin(made(QuieterAround), "weights around"),
+            "15 % too little rough noise": Twin(made(QuieterAround), "rough weights"),
+            "a record in two rough cells": Twin(made(CountedTwice), "rough weights"),
+            "widths by the true weights": Twin(made(WidthsOfTheData), "all around"),
+            "edges at the records": Twin(made(EdgesOfTheData), "all around"),
         }
 
 
@@ -187,16 +258,18 @@ class TestWholeOfFewValues(OnThisUniverse):
 
     variant_of = TestMedian
 
-    tied_at, runs = Fraction(10_000), 80
+    tied_at, runs = Fraction(10), 400
     records = ({"v": 0, "eps": 0.3}, {"v": 1, "eps": 3.0}, {"v": 2, "eps": 0.5})
-    mechanism = Rank((HIGH,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
+    mechanism = Rank((HIGH,), 0, 2, 8, FINDER, sides=SIDES, scout=SCOUT, fall=Fraction(1, 4), bits=6)
     shares = (Fraction(1),)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return summary_of(records, measure=Measure("v", Fraction(1), 0, 2))
 
     def twins(self) -> Mapping[str, Twin]:
-        wrong = OctavesOfTheData((HIGH,), 0, 2, 8, FINDER, fall=Fraction(1, 4), bits=6)
+        wrong = OctavesOfTheData(
+            (HIGH,), 0, 2, 8, FINDER, sides=SIDES, scout=SCOUT, fall=Fraction(1, 4), bits=6
+        )
         return {"octaves read from the data": Twin(wrong.law)}
 
 
@@ -206,10 +279,12 @@ class TestOneBudget(OnThisUniverse):
     tied_at, runs = Fraction(10_000), 80
     records = tuple({**record, "eps": 3.0} for record in RECORDS)
     loose: ClassVar[Mapping[str, str]] = {"range": ONE_SIDED}
-    mechanism = Rank((HIGH,), MEASURE.low, MEASURE.high, 8, None, fall=Fraction(1, 4), bits=6)
+    mechanism = Rank(
+        (HIGH,), MEASURE.low, MEASURE.high, 8, None, sides=SIDES, scout=SCOUT, fall=Fraction(1, 4), bits=6
+    )
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "range": (lambda law: law.first, Fraction(80, 100)),
-        "weights around": (lambda law: law.then(20), SIDES),
+        "range": (lambda law: law.first, Fraction(78, 100)),
+        "weights around": (lambda law: law.then(20), SIDES + SCOUT),
     }
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -235,7 +310,17 @@ class TestHighQuantileOfOddRecords(TestMedian):
     mechanism = replace(MEDIAN, quantiles=(HIGH,))
 
     def twins(self) -> Mapping[str, Twin]:
-        sharper = Sharper((HIGH,), MEASURE.low, MEASURE.high, 8, FINDER, bits=6, factor=HIGH / (1 - HIGH))
+        sharper = Sharper(
+            (HIGH,),
+            MEASURE.low,
+            MEASURE.high,
+            8,
+            FINDER,
+            sides=SIDES,
+            scout=SCOUT,
+            bits=6,
+            factor=HIGH / (1 - HIGH),
+        )
         return {"divided by the smaller of q and 1 - q": Twin(sharper.law, "range, light weights")}
 
 
@@ -250,10 +335,11 @@ class TestSeveralQuantiles(OnThisUniverse):
         "first": (ranges_at(LIGHT), CHOICE / 2),
         "second": (lambda law: law.laws[0].then(LIGHT).then(20).first, CHOICE / 2),
         "both": (
-            lambda law: Together((ranges_at(LIGHT)(law), sides_at(LIGHT, 20)(law).first)),
+            lambda law: Together((ranges_at(LIGHT)(law), measured_at(LIGHT, 20)(law).first)),
             CHOICE,
         ),
-        "weights around": (lambda law: sides_at(LIGHT, 20)(law).then(5), SIDES),
+        "weights around": (sides_at(LIGHT, 20, 5), SIDES),
+        "rough weights": (scout_at(LIGHT, 20, 5), SCOUT),
     }
 
     def twins(self) -> Mapping[str, Twin]:
@@ -277,7 +363,7 @@ def fine_summary(*groups: tuple[int | None, int, int]) -> Summary:
 
 def chances(rank: Rank, summary: Summary, place: int = 10) -> list[float]:
     """Return the chance of each range, at one clipping point."""
-    law: Any = replace(rank, finder=FINDER).law(summary, Fraction(1))
+    law: Any = replace(rank, finder=FINDER, sides=SIDES).law(summary, Fraction(1))
     return [float(ball.mid()) for ball in flip_probabilities(law.laws[0].then(place).first)]
 
 

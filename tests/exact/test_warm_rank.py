@@ -19,7 +19,7 @@ from prdp.mechanisms.warm_rank import WarmRank
 from prdp.noise.laws import Law, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.mechanism_contract import Twin
-from tests.exact.test_rank import FINDER, FULL, HIGH, LIGHT, MEDIAN, ONE_SIDED, SIDES
+from tests.exact.test_rank import FINDER, FULL, HIGH, LIGHT, MEDIAN, ONE_SIDED, SCOUT, SIDES
 from tests.exact.universe import MEASURE, RECORDS, OnThisUniverse
 
 CHOICE, ANSWER = Fraction(25, 100), Fraction(60, 100)
@@ -38,7 +38,18 @@ class Unsparing(Rank):
 
 UNSPARING = replace(
     STARTED,
-    rank=Unsparing((HALF,), MEASURE.low, MEASURE.high, 8, FINDER, fall=Fraction(1, 4), bits=6, known=(7,)),
+    rank=Unsparing(
+        (HALF,),
+        MEASURE.low,
+        MEASURE.high,
+        8,
+        FINDER,
+        sides=SIDES,
+        scout=SCOUT,
+        fall=Fraction(1, 4),
+        bits=6,
+        known=(7,),
+    ),
 )
 
 
@@ -89,7 +100,7 @@ class TestStarted(OnThisUniverse):
         "choice of a point": (lambda law: law.first, CHOICE),
         "range, light weights": (range_at(LIGHT), ANSWER),
         "range, full weights": (range_at(FULL), ANSWER),
-        "weights around": (lambda law: law.then(FULL).then(20), SIDES),
+        "weights around": (lambda law: law.then(FULL).then(20), SIDES + SCOUT),
     }
 
     def twins(self) -> Mapping[str, Twin]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from scipy.stats import binomtest
 
 from prdp.cells.summary import Cell, Summary, magnitude_key
 from prdp.mechanisms.rank import Rank
+from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.spread import one_sided
+from prdp.release.raw_answer import Ranked
 from prdp.testing import Seeded
 from prdp.testing.reference import magnitude_code
 from tests.exact.universe import LEVELS
@@ -98,6 +101,44 @@ def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says(quantile: str)
         covered += (low is None or low <= truth) and (high is None or truth <= high)
     assert binomtest(covered, runs, 0.75, alternative="less").pvalue > P_THRESHOLD
     assert covered < runs  # it is an interval, not everything
+
+
+def test_an_edge_at_the_quantile_is_passed_as_often_as_stated_and_more_often_with_15_percent_less_noise() -> None:
+    """The worst table for a low end: an edge with exactly half of the weight below it, and none near it."""
+    weights, scale, runs, failure = (10**6,) * 4 + (800_000,) * 5, Fraction(1000), 20_000, Fraction(1, 10)
+    noises = DiscreteLaplace(scale).draw_many(Seeded(SEED), runs * len(weights)).reshape(runs, -1)
+    places = tuple(range(8))
+
+    def too_high(stated: Fraction) -> int:
+        found = 0
+        for noise in noises[:: 4 if stated == scale else 1].tolist():
+            noisy = tuple(map(add, weights, noise))
+            low, _ = Ranked(Fraction(1, 2), places, places, noisy, stated).between(failure)
+            found += low is not None and low >= 3
+        return found
+
+    def chance(stated: Fraction, tried: int) -> float:
+        return float(binomtest(too_high(stated), tried, float(failure / 2), alternative="greater").pvalue)
+
+    assert chance(scale, runs // 4) > P_THRESHOLD
+    assert chance(scale * Fraction(85, 100), runs) < P_THRESHOLD
+
+
+@pytest.mark.parametrize("made_for", [Fraction(1), Fraction(1, 10)])
+def test_widths_are_found_where_the_table_is_rich_enough_to_show_them(made_for: Fraction) -> None:
+    """The ends of an interval are then no farther than a few times the noise of the weights around it."""
+    values = np.sort(np.random.default_rng(SEED).lognormal(9, 1.5, 50_000).astype(int).clip(0, 10**6))
+    summary = summary_of(map(int, values), 10**6)
+    rank = Rank((Fraction(1, 2),), 0, 10**6, finder=None)
+    widths = []
+    for (answer,) in rank.answers(summary, made_for, Seeded(SEED), 100):
+        assert isinstance(answer.chosen, Ranked)
+        low, high = answer.chosen.between(Fraction(1, 20))
+        assert low is not None
+        assert high is not None
+        widths.append(int(np.searchsorted(values, high) - np.searchsorted(values, low)))
+    records = float(rank.noise(made_for * LEVELS.quanta(0) * LEVELS.quantum, rank.sides).scale)
+    assert np.median(widths) < 2 * 8 * records + 2 * 50_000 / 256
 
 
 def test_a_sum_of_noises_passes_what_is_stated_as_often_as_is_stated() -> None:

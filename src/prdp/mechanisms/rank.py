@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, pairwise
+from math import isqrt, log2
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,9 @@ from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, SparingCandidates, Tuning
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Law, Noisy, Then
+from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.noise.spread import one_sided
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
@@ -52,12 +54,23 @@ _NEAR = 2  # how many times what an octave costs else, an octave from the known 
 _BESIDE = 3  # the cost of ignoring the known answer, in octaves
 _PER_OCTAVE = 1 << 20
 
-_AROUND = (0, 2, 8, 26, 80, 242, 728, 2186)
-"""Distances from an answer, in ranges, at which the weights on either side of it are measured."""
+# Of the weights around answers (experiments/quantile_edges.py):
+_SCOUTED = tuple(4**power for power in range(7))
+"""Widths, in ranges, of which the weight on either side of an answer is measured roughly."""
+_EDGES = (Fraction(9, 10), Fraction(3, 2), Fraction(3), Fraction(12))
+"""Places of the edges on either side, in multiples of the expected width."""
+_UNSEEN = (6, 24, 96, 384)
+"""Places of the edges on either side where no rough weight can be told from its noise, in ranges."""
+_SEEN = 4
+"""Scales of noise, times the root of how many there are, by which a rough weight may be too large."""
+_MAX_PLACES = 1 << 62
+_USUAL_FAILURE = Fraction(1, 40)
+_SIDES = Fraction(23, 100)
+"""The part of the share that measures weights around answers where a clipping point is found."""
 
 
 def _tuning(fall: str) -> Tuning:
-    return Tuning(choice=Fraction(17, 100), answer=Fraction(65, 100), fall=Fraction(fall))
+    return Tuning(choice=Fraction(8, 100), answer=Fraction(64, 100), fall=Fraction(fall))
 
 
 _LARGE_SHARE, _SMALL_SHARE, _FALLBACK = map(_tuning, ("2.5", "1.6", "1.1"))
@@ -90,6 +103,7 @@ class Rank:
         finder: The finder of the weights' clipping point; None where all records have the same budget, and
             weigh 1.
         answer: Where nothing is searched, the part of the share that chooses ranges.
+        scout: The part that measures roughly how far away the weights around the answers are.
         sides: The part that measures the weights around the answers.
         whereabouts: What of the choice of an outermost quantile's range goes by where the mass lies. The
             nearer a quantile is to the median, the less; a median's goes by ranks alone.
@@ -105,8 +119,9 @@ class Rank:
     high: int
     per_octave: int = FINE_PER_OCTAVE
     finder: PointFinder | None = field(default_factory=lambda: _finder(_LARGE_SHARE))
-    answer: Fraction = Fraction(80, 100)
-    sides: Fraction = Fraction(15, 100)
+    answer: Fraction = Fraction(78, 100)
+    scout: Fraction = Fraction(2, 100)
+    sides: Fraction = Fraction(20, 100)
     whereabouts: Fraction = Fraction(1, 4)
     fall: Fraction = Fraction(1)
     bits: int = WEIGHT_BITS
@@ -121,7 +136,7 @@ class Rank:
         searched = [self.answer]
         if self.finder is not None:
             searched = [self.finder.gate + each.choice + each.answer for _, each in self.finder.tunings]
-        if max(searched) + self.sides > 1 or not 0 <= self.whereabouts < 1:
+        if max(searched) + self.scout + self.sides > 1 or not 0 <= self.whereabouts < 1:
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -135,16 +150,16 @@ class Rank:
     ) -> Rank:
         """Return the mechanism for a share; the parameters were chosen once, on synthetic sets."""
         if levels.at_least == levels.at_most:
-            return cls(quantiles, low, high, finder=None, sides=Fraction(20, 100))
+            return cls(quantiles, low, high, finder=None)
         first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE
-        return cls(quantiles, low, high, finder=_finder(first))
+        return cls(quantiles, low, high, finder=_finder(first), sides=_SIDES)
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Describe what the interval does not cover."""
         return None if self.finder is None else Caveat(self.words[0])
 
     def law(self, summary: Summary, share: Fraction) -> Law:
-        """Return the distribution of (tuning, (clipping point, (range, ..., weights around)))."""
+        """Return the distribution of (tuning, (clipping point, (range, ..., (widths, weights around))))."""
         answered = partial(self.answered, summary, share)
         if self.finder is None:
             return answered(self.answer, Fraction(1 << self.bits, summary.levels.quanta(0)))
@@ -156,7 +171,7 @@ class Rank:
         return self.finder.law(self.candidates(weighed, share), share, cache(drawn))
 
     def answered(self, summary: Summary, share: Fraction, part: Fraction, point: Fraction) -> Law:
-        """Return the distribution of (range, ..., weights around) at a clipping point of the weights.
+        """Return the distribution of (range, ..., (widths, weights around)) at a clipping point of the weights.
 
         Args:
             summary: The cells.
@@ -167,14 +182,14 @@ class Rank:
         ranges = self.ranges(summary)
         masses, weights = ranges.masses(summary), self.weights(ranges, summary, point)
         price = share * summary.levels.quantum / point
-        around = cache(partial(self.around, ranges, weights, price))
+        measured = cache(partial(self.measured, ranges, weights, price))
         each = part * price / len(self.quantiles)
         paid = Price(each, each * point)
         choices = [
             self.choice(place, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), paid)
             for place, quantile in enumerate(self.quantiles)
         ]
-        return _one_after_the_other(choices, lambda chosen: around(_edges(chosen, ranges)))
+        return _one_after_the_other(choices, measured)
 
     def ranges(self, summary: Summary) -> Ranges:
         """Return the candidates."""
@@ -247,19 +262,51 @@ class Rank:
         octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
         return np.repeat(octaves, np.diff(ranges.octaves))
 
-    def around(
-        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, edges: Sequence[int]
-    ) -> Noisy:
-        """Return the noisy weights between edges, at what a weight of 1 costs of the budget."""
+    def measured(
+        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+    ) -> Gated:
+        """Return the distribution of (widths, weights around) of ranges that were drawn.
+
+        Rough weights say how far from a range it is worth while to look; they are not part of the answer.
+
+        Args:
+            ranges: The candidates.
+            weights: The weight in each that holds records.
+            price: What a weight of 1 costs of the budget.
+            chosen: The ranges.
+        """
+        count = len(ranges.ends)
+        spacing = self.spacing(chosen, count, price)
+        around = partial(self.around, weights, count)
+        return Gated(
+            around(self.noise(price, self.scout), spacing.edges),
+            spacing,
+            Lazily(spacing.places, lambda place: around(self.noise(price, self.sides), spacing.cuts(place))),
+        )
+
+    def spacing(self, chosen: Sequence[int], count: int, price: Fraction) -> Spacing:
+        """Return how rough weights decide where the edges are; of public facts alone."""
+        order = sorted(self.quantiles)
+        each, scale = len(_EDGES), 1 / float(price * self.sides)
+        targets = []
+        for quantile in self.quantiles:
+            below = each * (2 * order.index(quantile) + 1)
+            parts = ((below, 1 - quantile), (2 * each * len(order) + 1 - below, quantile))
+            targets.append(int(one_sided(parts, _USUAL_FAILURE) * scale))
+        return Spacing(tuple(chosen), count, tuple(targets), int(_SEEN / (price * self.scout)))
+
+    @staticmethod
+    def around(weights: Mapping[int, int], count: int, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
+        """Return the noisy weights between edges of so many ranges."""
         places = sorted(weights)
         sums = [0, *accumulate(map(weights.__getitem__, places))]
-        below = [sums[bisect_left(places, edge)] for edge in (0, *edges, len(ranges.ends))]
+        below = [sums[bisect_left(places, edge)] for edge in (0, *edges, count)]
         values = tuple(above - here for here, above in pairwise(below))
-        return Noisy(values, (self.noise(price),) * len(values))
+        return Noisy(values, (noise,) * len(values))
 
-    def noise(self, price: Fraction) -> DiscreteLaplace:
-        """Return the noise of the weights around answers."""
-        return DiscreteLaplace(1 / (price * self.sides))
+    def noise(self, price: Fraction, part: Fraction) -> DiscreteLaplace:
+        """Return the noise of weights that are measured with a part of the share."""
+        return DiscreteLaplace(1 / (price * part))
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
@@ -268,19 +315,18 @@ class Rank:
         ranges = self.ranges(summary)
         drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
         if self.finder is None:
-            scale = self.noise(
-                share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
-            ).scale
-            facts = RankFacts(scale, None, (("weights", "all records weigh the same"),))
+            price = share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
+            facts = RankFacts(price, None, (("weights", "all records weigh the same"),))
             return [self.answers_at(ranges, facts, rest) for rest in drawn]
         known = cache(partial(self._known, self.weighed(summary), share))
         return [self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn]
 
     def answers_at(self, ranges: Ranges, facts: RankFacts, drawn: Any) -> tuple[Answer, ...]:
         """Return the answers that ranges and weights around them make, in the order of ``quantiles``."""
-        *chosen, weights = _flat(drawn, len(self.quantiles))
+        *chosen, place, weights = _flat(drawn, len(self.quantiles) + 1)
         order = sorted(range(len(self.quantiles)), key=self.quantiles.__getitem__)
-        edges = _edges(chosen, ranges)
+        edges = self.spacing(chosen, len(ranges.ends), facts.price).cuts(place)
+        scale = self.noise(facts.price, self.sides).scale
         lows = tuple(ranges.ends[edge][0] for edge in edges)
         highs = tuple(ranges.ends[edge - 1][1] for edge in edges)
         return tuple(
@@ -289,7 +335,7 @@ class Rank:
                 Fraction(1),
                 (),
                 facts.choices,
-                chosen=Ranked(self.quantiles[one], lows, highs, weights, facts.scale, facts.clipping),
+                chosen=Ranked(self.quantiles[one], lows, highs, weights, scale, facts.clipping),
                 caveat=facts.caveat,
             )
             for one, at in sorted(zip(order, sorted(chosen), strict=True))
@@ -312,7 +358,7 @@ class Rank:
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
         caveat = Caveat(self.words[1].format(f"{full:.4g}"), general=self.words[0])
-        return RankFacts(self.noise(share * quantum / point).scale, clipping, choices, caveat)
+        return RankFacts(share * quantum / point, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:
         """Return the records that have a value, each counting 1, on the lattice of weights."""
@@ -340,16 +386,113 @@ class RankFacts(NamedTuple):
     """Metadata of all answers of a draw.
 
     Attributes:
-        scale: Of the noise of the weights around them.
+        price: What a weight of 1, on the lattice, costs of the budget.
         clipping: What is known of clipped weights; None where none is.
         choices: In words, what was drawn on the way.
         caveat: Which records weigh less than others; None where none does.
     """
 
-    scale: Fraction
+    price: Fraction
     clipping: Clipping | None
     choices: tuple[tuple[str, str], ...]
     caveat: Caveat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spacing:
+    """From rough weights around ranges that were drawn to how far from each the edges are.
+
+    On either side of a range the expected width is that in which the weight reaches a target, if it lies as
+    densely there as in the narrowest rough width of which it is seen. It is rounded down to one of a few
+    public widths, so that all widths together are a place of a law.
+
+    Attributes:
+        chosen: The ranges that were drawn.
+        count: The number of ranges.
+        targets: The weight that is looked for on either side of each, on the lattice.
+        seen: The rough weight above which one cell of it is believed.
+    """
+
+    chosen: tuple[int, ...]
+    count: int
+    targets: tuple[int, ...]
+    seen: int
+
+    def __call__(self, values: tuple[int, ...], /) -> int:
+        """Return the place of the widths that rough weights point to."""
+        edges, widths = (0, *self.edges, self.count), self.widths
+        below = [0, *accumulate(values)]
+        place = 0
+        for at, target in zip(self.chosen, self.targets, strict=True):
+            for side in (-1, 1):
+                width = self._width(at, side, target, edges, below)
+                place = place * len(widths) + bisect_right(widths, width) - 1
+        return place
+
+    def _width(self, at: int, side: int, target: int, edges: Sequence[int], below: Sequence[int]) -> int:
+        """Return in how many ranges from one on, itself among them, a target is expected; 0 for unknown.
+
+        Of all rough widths, by the one that promises most with its noise taken off.
+        """
+        best = Fraction(0), 0
+        for scouted in _SCOUTED:
+            first, last = (bisect_left(edges, end) for end in self._ends(at, side, scouted))
+            width, weight = edges[last] - edges[first], below[last] - below[first]
+            certain = weight - isqrt(self.seen**2 * (last - first))
+            best = max(best, (Fraction(certain, width), max(1, width * target // max(1, weight))))
+        return best[1]
+
+    def _ends(self, at: int, side: int, width: int) -> tuple[int, int]:
+        """Return the edges of so many ranges from one on to a side, itself among them."""
+        first, last = (at, at + width) if side > 0 else (at + 1 - width, at + 1)
+        return max(0, first), min(last, self.count)
+
+    @property
+    def edges(self) -> tuple[int, ...]:
+        """The edges between rough weights."""
+        return self._inside(
+            end
+            for at in self.chosen
+            for side in (-1, 1)
+            for width in _SCOUTED
+            for end in self._ends(at, side, width)
+        )
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The widths that can be told, 0 for unknown: the finest list of which all together are a place."""
+        found = _widths(self.count)
+        for ratio in (2, 4, 8):
+            if len(found) ** (2 * len(self.chosen)) <= _MAX_PLACES:
+                return found
+            found = (0, *(ratio**power for power in range(1 + int(log2(self.count) / log2(ratio)))))
+        return (0,)
+
+    @property
+    def places(self) -> int:
+        """The number of places."""
+        return int(len(self.widths) ** (2 * len(self.chosen)))
+
+    def cuts(self, place: int) -> tuple[int, ...]:
+        """Return the edges that the widths of a place make."""
+        widths, ends = self.widths, []
+        for at in reversed(self.chosen):
+            for side in (1, -1):
+                place, which = divmod(place, len(widths))
+                width = widths[which]
+                apart = [max(1, round(times * width)) for times in _EDGES] if width else _UNSEEN
+                ends += [end for each in apart for end in self._ends(at, side, each)]
+        return self._inside(ends)
+
+    def _inside(self, ends: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted({end for end in ends if 0 < end < self.count}))
+
+
+@cache
+def _widths(count: int) -> tuple[int, ...]:
+    """Return the widths that can be told of so many ranges: 0, 1, 2, 3, 4, 6, 8, 12, ..."""
+    powers = [1 << power for power in range(count.bit_length())]
+    return 0, *sorted({width for one in powers for width in (one, one + one // 2) if width <= count})
 
 
 def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
@@ -384,12 +527,6 @@ def away(ranges: Ranges, known: int, per_octave: int) -> Column:
     heights = np.repeat(np.arange(len(sizes)), sizes) * _PER_OCTAVE + inside // np.repeat(sizes, sizes)
     at = max(0, bisect_right(ranges.ends, known, key=lambda ends: ends[0]) - 1)
     return over(product(np.abs(heights - heights[at]), exact_column([per_octave])), _PER_OCTAVE)
-
-
-def _edges(chosen: Sequence[int], ranges: Ranges) -> tuple[int, ...]:
-    """Return before which ranges the weights around chosen ones are cut."""
-    cuts = {edge for at in chosen for away in _AROUND for edge in (at - away, at + away + 1)}
-    return tuple(sorted(edge for edge in cuts if 0 < edge < len(ranges.ends)))
 
 
 def _one_after_the_other(choices: Sequence[PermuteAndFlip], then: Callable[[tuple[int, ...]], Law]) -> Law:

@@ -77,7 +77,7 @@ class WarmRank:
     @property
     def answer(self) -> Fraction:
         """The part of the share for choosing ranges where a point is known."""
-        return 1 - self.choice - self.rank.sides
+        return 1 - self.choice - self.rank.scout - self.rank.sides
 
     @property
     def _tuning(self) -> Tuning:
@@ -88,7 +88,7 @@ class WarmRank:
         return self.rank.caveat(signed=signed)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
-        """Return the distribution of (clipping point, (range, ..., weights around)), or that of ``rank``."""
+        """Return the distribution of (clipping point, (range, ..., (widths, weights around))), or that of ``rank``."""
         if self.at is None:
             return self.rank.law(summary, share)
         weighed = self.rank.weighed(summary)
