@@ -2,10 +2,9 @@
 
 Run ``python -m experiments.quantile_edges``; ``--data FOLDER`` for the real sets. The truth is the quantile
 of the records as they were weighed at the clipping point that was drawn. *width* is the median half width
-of a 95 % interval over the 95 % quantile of the error; *covered* how often it holds that truth; *open* how
-often an end is missing. Where half of the errors' 95 % quantile is less than the range that holds the truth,
-that is taken in its place. Edges, parts of the share and what is believed of rough weights were chosen on the
-made-up sets, seed 0, and then frozen.
+of a 95 % interval over the 95 % quantile of the error, *covered* how often it holds that truth, *open* how
+often an end is missing. Errors count as half a rounding step at least. Edges, parts of the share and what is
+believed of rough weights were chosen on the made-up sets, seed 0, and then frozen.
 """
 
 from __future__ import annotations
@@ -82,20 +81,21 @@ def real(folder: Path) -> Mapping[str, MadeUp]:
 
 
 def drawn(
-    made: MadeUp, parts: tuple[str, ...], share: Fraction, runs: int, seed: int, changes: Mapping[str, Any]
+    made: MadeUp, parts: tuple[str, ...], share: Fraction, *, runs: int, seed: int, changes: Mapping[str, Any]
 ) -> list[tuple[Any, ...]]:
     """Return answers of the mechanism, with changes of its parameters."""
     column = {"v": np.rint(made.values).astype(np.int64)}
     table = prdp.open(column, policy=made.policy, bounds={"v": (made.low, made.high)}, synthetic=True)
     plan = table.plan(prdp.quantile("v", list(parts)), share=share)
     rank = plan.queries[0].steps[0].mechanism
-    assert isinstance(rank, Rank)
+    if not isinstance(rank, Rank):
+        raise TypeError(rank)
     summary = open_source(pyarrow.table(column), None).summarise(plan.queries[0].read)[0]
     return replace(rank, **changes).answers(summary, share, Seeded(seed), runs)
 
 
 def measured(made: MadeUp, answers: list[tuple[Any, ...]]) -> tuple[float, float, float, float]:
-    """Return the 95 % quantile of the error, the median half width, the coverage, and how often an end is open."""
+    """Return the 95 % quantile of the error, the median half width, the coverage, the part of open ends."""
     ordered = np.sort(np.rint(made.values))
     budgets = np.ones(ordered.size) if made.policy != INVERSE else 10_000 / np.maximum(np.abs(ordered), 100)
     sums: dict[Any, Floats] = {}
@@ -132,7 +132,7 @@ def lines(
         for parts in QUESTIONS:
             line = f"{name:26}{', '.join(parts):18}"
             for share in SHARES:
-                answers = drawn(made, parts, Fraction(share), runs, seed, changes or {})
+                answers = drawn(made, parts, Fraction(share), runs=runs, seed=seed, changes=changes or {})
                 error, wide, covered, open_ends = measured(made, answers)
                 line += f" |{error:10,.1f}{wide / max(error, 0.5):6.1f}{covered:7.3f}{open_ends:6.2f}"
             yield line

@@ -235,7 +235,8 @@ def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
     )
     (release,) = prdp.testing.simulate(table, prdp.median("v"), share="1/10", runs=1, seed=3)
     full = float(dict(release.choices)["full weight"].split()[4])
-    assert release.caveat == f"records with a budget below {full:.4g} weigh less than others"
+    less = f"budget-weighted, as its interval is: records with a budget below {full:.4g} weigh less"
+    assert (release.caveat, release.excludes) == (less, "")
 
 
 def test_words_are_found_when_somebody_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

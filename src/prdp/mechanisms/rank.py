@@ -27,6 +27,7 @@ from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
 _FITS = 1 << 62
+<<<<<<< HEAD
 RECORDS = (
     "well protected records weigh less than others",
     "records with a budget below {} weigh less than others",
@@ -39,6 +40,9 @@ ROWS = (
 )
 """The same of rows that have parts of their units' budgets."""
 
+=======
+_WEIGH_LESS = "budget-weighted, as its interval is: well protected records weigh less"
+>>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
 _SPARED = 10
 """Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
@@ -155,8 +159,13 @@ class Rank:
         return cls(quantiles, low, high, finder=_finder(first), sides=_SIDES)
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
+<<<<<<< HEAD
         """Describe what the interval does not cover."""
         return None if self.finder is None else Caveat(self.words[0])
+=======
+        """Return None: an answer itself tells which records weighed less, if any did."""
+        return None
+>>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., (widths, weights around))))."""
@@ -171,7 +180,7 @@ class Rank:
         return self.finder.law(self.candidates(weighed, share), share, cache(drawn))
 
     def answered(self, summary: Summary, share: Fraction, part: Fraction, point: Fraction) -> Law:
-        """Return the distribution of (range, ..., (widths, weights around)) at a clipping point of the weights.
+        """Return the distribution of (range, ..., (widths, weights around)) at a clipping point.
 
         Args:
             summary: The cells.
@@ -357,7 +366,12 @@ class Rank:
         clipping = replace(clipping, spared=candidates.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
+<<<<<<< HEAD
         caveat = Caveat(self.words[1].format(f"{full:.4g}"), general=self.words[0])
+=======
+        less = f"budget-weighted, as its interval is: records with a budget below {full:.4g} weigh less"
+        caveat = None if clipping.nothing else Caveat(less, general=_WEIGH_LESS)
+>>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
         return RankFacts(share * quantum / point, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:

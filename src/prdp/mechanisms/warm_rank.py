@@ -88,7 +88,7 @@ class WarmRank:
         return self.rank.caveat(signed=signed)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
-        """Return the distribution of (clipping point, (range, ..., (widths, weights around))), or that of ``rank``."""
+        """Return the distribution of (clipping point, (range, ..., (widths, weights around)))."""
         if self.at is None:
             return self.rank.law(summary, share)
         weighed = self.rank.weighed(summary)

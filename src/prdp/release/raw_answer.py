@@ -49,11 +49,6 @@ class Overshoot:
     window: Fraction
     lowest: bool
 
-    @property
-    def meaning(self) -> str:
-        """Meaning of the interval: empty, as its open end shows it."""
-        return ""
-
     def between(self, failure: Fraction) -> Ends:
         """Return the ends between which the true value lies, but for this probability.
 
@@ -102,11 +97,6 @@ class Ranked:
     weights: tuple[int, ...]
     scale: Fraction
     clipping: Clipping | None = None
-
-    @property
-    def meaning(self) -> str:
-        """Meaning of the interval, in words; empty where all records weigh the same."""
-        return "" if self.clipping is None else "of the records as they were weighed, by their budgets"
 
     def between(self, failure: Fraction) -> Ends:
         """Return the ends between which the quantile of the weighed records lies, but for a probability."""

@@ -354,7 +354,7 @@ class Release(NumberLike):
     def excluded_text(self) -> str:
         """Exclusions of the interval, in words; empty where there are none."""
         if self.chosen is not None:
-            return self.chosen.meaning
+            return ""
         if self.parts and self.between(formatting.LEVEL, formatting.TAIL_FACTOR) == self.ends:
             return ""  # all that the bounds allow: nothing is excluded
         return formatting.excludes(self)

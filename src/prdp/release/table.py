@@ -278,7 +278,6 @@ class ReleaseTable(Completed):
         """Exclusions of answers and of intervals; where rows differ, without values."""
         without = self._by_columns(lambda release: release.left_out)
         left_out = [f"{text}{columns}" for text, columns in without.items() if text]
-        notes = self._by_columns(lambda release: release.chosen.meaning if release.chosen else "")
         excluded = {
             text: columns
             for text, columns in self._by_columns(lambda one: one.stated_exclusion).items()
@@ -287,8 +286,7 @@ class ReleaseTable(Completed):
         if len(excluded) > len(self.asked):
             named = self._by_columns(lambda release: bool(release.stated_exclusion))[True]
             excluded = {formatting.excluded_by_row(): named}
-        notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
-        interval_notes = [f"an interval{columns} {text}" for text, columns in notes.items() if text]
+        interval_notes = [f"an interval{columns} excludes {text}" for text, columns in excluded.items()]
         at_once = formatting.rows_simultaneous(one for column in self._examples for one in column)
         return (*at_once, *left_out, *self._of_nothing(), *interval_notes)
 

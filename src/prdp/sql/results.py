@@ -207,13 +207,12 @@ class SqlAnswers:
     def _conditions(self, excluded_in: str) -> list[str]:
         """Return the excluded records and what intervals exclude, by columns, not by rows."""
         left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
-        interval_notes = {f"is {meaning}": columns for meaning, columns in self._by_column(_meanings).items()}
         excluded = self._by_column(_excluded)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
         if len(excluded) > len(asked):
             named = self._by_column(lambda number: [True] if _excluded(number) else [])[True]
             excluded = {formatting.excluded_by_row(excluded_in): named}
-        interval_notes |= {f"excludes {text}": columns for text, columns in excluded.items()}
+        interval_notes = {f"excludes {text}": columns for text, columns in excluded.items()}
         numbers = (cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer))
         of_nothing = self._by_column(
             lambda one: [formatting.rows_of_nothing(len(self.rows))] if one.perhaps_of_nothing else []
@@ -242,12 +241,6 @@ class SqlAnswers:
 
 def _is_number(cell: Cell) -> bool:
     return isinstance(cell, Release | ComputedAnswer)
-
-
-def _meanings(number: Release | ComputedAnswer) -> list[str]:
-    """Return which records the interval of a chosen number is about, where that is not all alike."""
-    parts = [number] if isinstance(number, Release) else number.parts.values()
-    return [part.chosen.meaning for part in parts if part.chosen is not None and part.chosen.meaning]
 
 
 def _excluded(number: Release | ComputedAnswer) -> list[str]:
