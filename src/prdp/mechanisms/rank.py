@@ -27,22 +27,19 @@ from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
 _FITS = 1 << 62
-<<<<<<< HEAD
+_WEIGHTED = "budget-weighted, as its interval is: "
 RECORDS = (
-    "well protected records weigh less than others",
-    "records with a budget below {} weigh less than others",
+    f"{_WEIGHTED}well protected records weigh less",
+    f"{_WEIGHTED}records with a budget below {{}} weigh less",
 )
 """Which records weigh less than others, in words: in general, and below a budget."""
 
 ROWS = (
-    "rows of units with little budget or many rows weigh less than others",
-    "rows weigh less than others where their unit's budget divided by its number of rows is below {}",
+    f"{_WEIGHTED}rows of units with little budget or many rows weigh less",
+    f"{_WEIGHTED}rows weigh less where their unit's budget divided by its number of rows is below {{}}",
 )
 """The same of rows that have parts of their units' budgets."""
 
-=======
-_WEIGH_LESS = "budget-weighted, as its interval is: well protected records weigh less"
->>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
 _SPARED = 10
 """Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
@@ -159,13 +156,8 @@ class Rank:
         return cls(quantiles, low, high, finder=_finder(first), sides=_SIDES)
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
-<<<<<<< HEAD
-        """Describe what the interval does not cover."""
-        return None if self.finder is None else Caveat(self.words[0])
-=======
         """Return None: an answer itself tells which records weighed less, if any did."""
         return None
->>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
 
     def law(self, summary: Summary, share: Fraction) -> Law:
         """Return the distribution of (tuning, (clipping point, (range, ..., (widths, weights around))))."""
@@ -366,12 +358,8 @@ class Rank:
         clipping = replace(clipping, spared=candidates.spared * quantum)
         full = float(quantum * (1 << self.bits) / point)
         choices = (("full weight", f"from a budget of {full:.6g} on"),)
-<<<<<<< HEAD
-        caveat = Caveat(self.words[1].format(f"{full:.4g}"), general=self.words[0])
-=======
-        less = f"budget-weighted, as its interval is: records with a budget below {full:.4g} weigh less"
-        caveat = None if clipping.nothing else Caveat(less, general=_WEIGH_LESS)
->>>>>>> 05919687 (rank, release: one sentence says that a quantile is budget-weighted)
+        less = Caveat(self.words[1].format(f"{full:.4g}"), general=self.words[0])
+        caveat = None if clipping.nothing else less
         return RankFacts(share * quantum / point, clipping, choices, caveat)
 
     def weighed(self, summary: Summary) -> Summary:
