@@ -90,7 +90,8 @@ def drawn(
     rank = plan.queries[0].steps[0].mechanism
     if not isinstance(rank, Rank):
         raise TypeError(rank)
-    summary = open_source(pyarrow.table(column), None).summarise(plan.queries[0].read)[0]
+    read: Any = plan.queries[0].read
+    summary = open_source(pyarrow.table(column), None).summarise(read)[0]
     return replace(rank, **changes).answers(summary, share, Seeded(seed), runs)
 
 

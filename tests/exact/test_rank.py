@@ -153,7 +153,8 @@ class WidthsOfTheData(Rank):
     ) -> Gated:
         found = super(WidthsOfTheData, self).measured(ranges, weights, price, chosen)
         targets = (1 + sum(weights.values()) // 2,) * len(chosen)
-        return replace(found, rule=replace(found.rule, targets=targets))
+        rule: Any = found.rule
+        return replace(found, rule=replace(rule, targets=targets))
 
 
 @dataclass(frozen=True, slots=True)
