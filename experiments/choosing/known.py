@@ -23,7 +23,8 @@ from experiments.choosing.laws import Floats, flips
 from experiments.choosing.rules import now, strided
 from experiments.datasets import DataSet
 from prdp.mechanisms._threshold import PointFinder, Tuning
-from prdp.release.bias import OCTAVES, Clipping
+from prdp.release.bias import Clipping
+from prdp.release.excluded_tail import OCTAVES
 from prdp.release.interval import error_bounds
 
 WHOLE = Tuning(Fraction(1), Fraction(1), Fraction(5, 2))

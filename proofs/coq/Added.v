@@ -11,31 +11,6 @@ Context {Rec : Type}.
 Variables (reads : string -> out -> nat) (r : Rec) (D D' : list Rec).
 Hypothesis N : adds r D D'.
 
-(** Totals of what records add, each with its own noise. *)
-Definition totals (cs : list (Rec -> Z)) (T : list Rec) : list Z := map (fun c => total c T) cs.
-Fixpoint added (cs : list (Rec -> Z)) (ts : list Q) : Q :=
-  match cs, ts with c :: cs, t :: ts => inject_Z (Z.abs (c r)) / t + added cs ts | _, _ => 0 end.
-
-(** Noisy totals cost a record what it adds to each of them, over that total's noise, all together.
-    Each total moves by what the record adds, and the factors of independent noises multiply (Lemmas 1 and 3). *)
-Theorem totals_private cs ts : length cs = length ts -> Forall (fun t => 0 < t) ts ->
-  within (Q2R (added cs ts)) (denote reads (Noisy (totals cs D) ts)) (denote reads (Noisy (totals cs D') ts)).
-Proof.
-  intros L T.
-  assert (exists e, noisy_loss (totals cs D) ts (totals cs D') = Some e /\ e == added cs ts) as (e & E & Same).
-  { revert ts L T. induction cs as [| c cs IH]; intros [| t ts] L T; cbn [length] in L; try lia.
-    - exists 0. split; reflexivity.
-    - inversion T as [| ? ? T1 T2]; subst. destruct (IH ts ltac:(lia) T2) as (e & E & Same).
-      assert (Qle_bool t 0 = false) as B.
-      { destruct (Qle_bool t 0) eqn:F; auto. apply Qle_bool_iff in F. lra. }
-      exists (Qred (inject_Z (Z.abs (total c D - total c D')) / t + e)). split.
-      + cbn [totals map noisy_loss]. unfold totals in E. now rewrite E, B.
-      + rewrite Qred_correct, Same. cbn [added]. rewrite (total_adds c r D D' N).
-        replace (Z.abs (total c D - (total c D + c r))) with (Z.abs (c r)) by lia. reflexivity. }
-  rewrite <- (Qeq_eqR _ _ Same). apply sound. cbn [loss].
-  destruct (list_eq_dec Q_dec ts ts); [exact E | easy].
-Qed.
-
 (** Penalties by masses that records add to: so much for each unit, and a public cost besides. *)
 Fixpoint weighed (w : Q) (ms : list (Rec -> Z)) (climbs : list Q) (T : list Rec) : list Q :=
   match ms, climbs with

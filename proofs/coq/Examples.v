@@ -9,7 +9,8 @@ Definition two_tunings : public :=
   {| share := 1 # 2; quantum := 1 # 8; gate := 1 # 10; lattice := 1; least := [40%Z];
      tunings := [{| choosing := 4 # 10; answering := 5 # 10; points := [1; 2; 4]; climbs := [0; 1; 2]; fence := None |};
                  {| choosing := 4 # 10; answering := 5 # 10; points := [1; 4]; climbs := [0; 1];
-                    fence := Some (10%Z, 4%Z, [0%nat; 1%nat]) |}] |}.
+                    fence := Some (10%Z, 4%Z, [0%nat; 1%nat]) |}];
+     tail := None |}.
 Definition some_rows : list row := [Build_row 8 3 4 1 4; Build_row 16 0 0 0 0; Build_row 8 5 5 (-1) (-5)]%Z.
 
 Example public_facts_exist : sound_public two_tunings.
@@ -26,7 +27,8 @@ Proof. reflexivity. Qed.
 (** Parts that add up to more than the share are no public facts. *)
 Example too_much_is_refused : sound_publicb
   {| share := 1; quantum := 1; gate := 1 # 10; lattice := 1; least := [];
-     tunings := [{| choosing := 5 # 10; answering := 5 # 10; points := [1]; climbs := [0]; fence := None |}] |} = false.
+     tunings := [{| choosing := 5 # 10; answering := 5 # 10; points := [1]; climbs := [0]; fence := None |}];
+     tail := None |} = false.
 Proof. reflexivity. Qed.
 
 (** The checker refuses laws that differ in what is public: scales, numbers of values, kinds, thresholds by which the

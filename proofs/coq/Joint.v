@@ -15,8 +15,8 @@ Definition in_place (b : Q) (largest : Z) (g : nat) (u : privacy_unit) : Z :=
 Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list privacy_unit)
   (j : nat) : law :=
   let b := nth j (points t) 1 in
-  Noisy (totals (map (in_place b largest) (seq 0 groups)) D)
-    (repeat (Qred (b / quantum P / (share P * answering t))) groups).
+  Noisy (totals (map (in_place b largest) (seq 0 groups) ++ map (fun c u => c (whole_of u)) (tails P (b, fun _ => true))) D)
+    (repeat (Qred (b / quantum P / (share P * answering t))) groups ++ tail_scales P).
 Definition joint_rest (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) (which : nat) : law :=
   let t := nth which (tunings P) no_tuning in
   Then (Flip (penalties P t (map whole_of D))) Here (length (points t)) (joint_answer P t largest groups D).
@@ -80,7 +80,7 @@ Theorem joint_private reads P largest groups u D D' : sound_public P -> (0 <= la
   within (Q2R (share P * budget P (whole_of u)))
     (denote reads (joint_law P largest groups D)) (denote reads (joint_law P largest groups D')).
 Proof.
-  intros PS L O N. pose proof (whole_adds u D D' N) as NW. pose proof PS as (S & Q & G & LA & T & C).
+  intros PS L O N. pose proof (whole_adds u D D' N) as NW. pose proof PS as (S & Q & G & LA & T & C & _).
   pose proof (budget_pos P (whole_of u) PS O) as BP. pose proof O as (K & _).
   assert (0 <= share P * budget P (whole_of u)) as SB by (apply Qmult_le_0_compat; lra).
   apply within_le with (Q2R (share P * gate P * budget P (whole_of u))
@@ -91,7 +91,7 @@ Proof.
     by (rewrite Forall_forall in T; apply T, nth_In, J).
   set (t := nth which (tunings P) no_tuning) in *. pose proof ST as (_ & A & One & _ & F & NE).
   apply within_le with (Q2R (share P * choosing t * budget P (whole_of u))
-    + Q2R (share P * answering t * budget P (whole_of u)))%R; try apply denote_pos.
+    + Q2R (share P * (answering t + tail_part P) * budget P (whole_of u)))%R; try apply denote_pos.
   { rewrite <- Q2R_plus. apply Qle_Rle. nra. }
   apply then_within; [destruct (points t); [easy | simpl; lia] | now apply choice_within |].
   intros j JP. rewrite Forall_forall in F. pose proof (F _ (nth_In (points t) 1 JP)) as B. unfold joint_answer.
@@ -100,14 +100,25 @@ Proof.
   { assert (0 < share P * answering t) by (apply Qmult_lt_0_compat; assumption).
     apply Qlt_shift_div_l; auto. rewrite Qmult_0_l. apply Qlt_shift_div_l; auto. lra. }
   set (scale := Qred _). assert (0 < scale) as SP by (unfold scale; now rewrite Qred_correct).
-  replace groups with (length (map (in_place b largest) (seq 0 groups))) at 2 4 by (now rewrite map_length, seq_length).
+  assert (added u (map (fun c u => c (whole_of u)) (tails P (b, fun _ => true))) (tail_scales P)
+    <= share P * tail_part P * budget P (whole_of u)) as TC.
+  { pose proof (tails_cost P (whole_of u) PS O (b, fun _ => true)) as H. cbn [snd] in H.
+    apply Qle_trans with (2 := H). clear H. apply Qle_lteq. right. generalize (tail_scales P).
+    induction (tails P (b, fun _ => true)) as [| c cs IH]; intros [| x xs]; cbn [map added]; try reflexivity.
+    rewrite (IH xs). reflexivity. }
+  assert (length (map (in_place b largest) (seq 0 groups)) = groups) as LG by now rewrite map_length, seq_length.
   eapply within_le; [apply denote_pos | apply denote_pos | | apply (totals_private reads u D D' N)].
-  - apply Qle_Rle. rewrite added_repeat by assumption. rewrite map_map. apply Qle_shift_div_r; auto.
+  - apply Qle_Rle. rewrite added_app by now rewrite repeat_length.
+    setoid_replace (share P * (answering t + tail_part P) * budget P (whole_of u))
+      with (share P * answering t * budget P (whole_of u) + share P * tail_part P * budget P (whole_of u)) by ring.
+    apply Qplus_le_compat; auto.
+    rewrite <- LG at 2. rewrite added_repeat by assumption. rewrite map_map. apply Qle_shift_div_r; auto.
     destruct (cap_bounds b (whole_of u) O B) as [C0 C1].
     apply Qle_trans with (inject_Z (cap b (whole_of u))).
     + rewrite <- Zle_Qle. unfold in_place.
       pose proof (scaled_size (Z.min (cap b (whole_of u)) largest) (parts_of u) groups ltac:(lia)). lia.
     + apply Qle_trans with (1 := C1). unfold scale, budget. rewrite Qred_correct. apply Qle_lteq. right. field. lra.
-  - now rewrite repeat_length.
-  - apply Forall_forall. intros x I. now rewrite (repeat_spec _ _ _ I).
+  - now rewrite !app_length, repeat_length, LG, map_length, <- (tails_length P (b, fun _ => true)).
+  - apply Forall_app. split; [| now apply tail_scales_pos]. apply Forall_forall. intros x I.
+    now rewrite (repeat_spec _ _ _ I).
 Qed.

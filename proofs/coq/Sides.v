@@ -10,12 +10,16 @@ Definition side (s : Z) (D : list row) : list row := filter (fun r => (sign r =?
 Definition gate_scale (P : public) : Q := Qred (1 / (share P * gate P * quantum P * inject_Z (lattice P))).
 Definition drawn (P : public) (t : tuning) (D : list row) (next : nat -> law) : law :=
   Then (Flip (penalties P t D)) Here (length (points t)) next.
+(** Octaves of each sign lie below that sign's own point. *)
+Definition of_signs (P : public) (t : tuning) (low high : nat) (D : list row) : law :=
+  watching P t [(nth low (points t) 1, fun r => (sign r =? -1)%Z); (nth high (points t) 1, fun r => (sign r =? 1)%Z)]
+    (Nat.max low high) D.
 Definition apart (P : public) (t : tuning) (D : list row) : law :=
-  drawn P t (side 1 D) (fun high => drawn P t (side (-1) D) (fun low => answer P t D (Nat.max low high))).
+  drawn P t (side 1 D) (fun high => drawn P t (side (-1) D) (fun low => of_signs P t low high D)).
 Definition side_rest (P : public) (D : list row) (which : nat) : law :=
   let k := length (tunings P) in
   let t := nth (which mod k) (tunings P) no_tuning in
-  if (which <? k)%nat then drawn P t D (answer P t D) else apart P t D.
+  if (which <? k)%nat then drawn P t D (fun j => of_signs P t j j D) else apart P t D.
 (** Any public rule may pick the tuning by the two noisy masses, and whether there is one choice or two. *)
 Definition sides_law (P : public) (pick : rule) (D : list row) : law :=
   Then (Noisy [total (mass P) (side (-1) D); total (mass P) (side 1 D)] [gate_scale P; gate_scale P])
@@ -95,25 +99,34 @@ Qed.
 Lemma points_some t : sound_tuning P t -> (0 < length (points t))%nat.
 Proof. intros (_ & _ & _ & _ & _ & NE). destruct (points t); [easy | simpl; lia]. Qed.
 
+Lemma signs_within t low high : sound_tuning P t -> (low < length (points t))%nat -> (high < length (points t))%nat ->
+  within (Q2R (share P * (answering t + tail_part P) * budget P r))
+    (denote reads (of_signs P t low high D)) (denote reads (of_signs P t low high D')).
+Proof.
+  intros T L H. apply watching_within; auto; [lia |]. cbn [watches snd].
+  destruct (Z.eqb_spec (sign r) (-1)), (Z.eqb_spec (sign r) 1); lia.
+Qed.
+
 Lemma apart_within t : sound_tuning P t ->
-  within (Q2R (share P * choosing t * budget P r) + Q2R (share P * answering t * budget P r))
+  within (Q2R (share P * choosing t * budget P r) + Q2R (share P * (answering t + tail_part P) * budget P r))
     (denote reads (apart P t D)) (denote reads (apart P t D')).
 Proof.
   intros T. pose proof (points_some t T).
-  apply within_le with (Q2R (paid t 1) + (Q2R (paid t (-1)) + Q2R (share P * answering t * budget P r)))%R;
+  apply within_le with (Q2R (paid t 1) + (Q2R (paid t (-1)) + Q2R (share P * (answering t + tail_part P) * budget P r)))%R;
     try apply denote_pos.
   { pose proof (paid_once t T) as H1. apply Qle_Rle in H1. rewrite Q2R_plus in H1. Lra.lra. }
   apply then_within; [assumption | now apply side_choice_within |]. intros high J.
   apply then_within; [assumption | now apply side_choice_within |]. intros low K.
-  apply answer_within; auto. lia.
+  now apply signs_within.
 Qed.
 
 Lemma together_within t : sound_tuning P t ->
-  within (Q2R (share P * choosing t * budget P r) + Q2R (share P * answering t * budget P r))
-    (denote reads (drawn P t D (answer P t D))) (denote reads (drawn P t D' (answer P t D'))).
+  within (Q2R (share P * choosing t * budget P r) + Q2R (share P * (answering t + tail_part P) * budget P r))
+    (denote reads (drawn P t D (fun j => of_signs P t j j D)))
+    (denote reads (drawn P t D' (fun j => of_signs P t j j D'))).
 Proof.
   intros T. apply then_within; [now apply points_some | now apply choice_within |].
-  intros j J. now apply answer_within.
+  intros j J. now apply signs_within.
 Qed.
 
 (** Sums of both signs (clip.md): a record has one sign, so it moves one of the two noisy masses and pays for one of
@@ -121,7 +134,7 @@ Qed.
 Theorem sides_private :
   within (Q2R (share P * budget P r)) (denote reads (sides_law P pick D)) (denote reads (sides_law P pick D')).
 Proof.
-  pose proof P_sound as (S & Q & G & L & T & C). pose proof (budget_pos P r P_sound r_ok) as BP.
+  pose proof P_sound as (S & Q & G & L & T & C & _). pose proof (budget_pos P r P_sound r_ok) as BP.
   assert (0 <= share P * budget P r) as SB by (apply Qmult_le_0_compat; lra).
   apply within_le with (Q2R (share P * gate P * budget P r) + Q2R (share P * (1 - gate P) * budget P r))%R;
     try apply denote_pos.
@@ -130,7 +143,7 @@ Proof.
   unfold side_rest. set (t := nth (which mod length (tunings P)) (tunings P) no_tuning).
   assert (sound_tuning P t) as ST.
   { rewrite Forall_forall in T. apply T, nth_In, Nat.mod_upper_bound. lia. }
-  apply within_le with (Q2R (share P * choosing t * budget P r) + Q2R (share P * answering t * budget P r))%R;
+  apply within_le with (Q2R (share P * choosing t * budget P r) + Q2R (share P * (answering t + tail_part P) * budget P r))%R;
     try apply denote_pos.
   { rewrite <- Q2R_plus. apply Qle_Rle. destruct ST as (_ & _ & A & _). nra. }
   destruct (which <? length (tunings P))%nat; [now apply together_within | now apply apart_within].
@@ -146,13 +159,13 @@ Qed.
 
 Lemma sides_formed P pick D : sound_public P -> formed (sides_law P pick D) = true.
 Proof.
-  intros Sound. pose proof Sound as (S & Q & G & L & T & C). rewrite Forall_forall in T.
+  intros Sound. pose proof Sound as (S & Q & G & L & T & C & _). rewrite Forall_forall in T.
   unfold sides_law. cbn [formed length Nat.eqb forallb andb]. unfold gate_scale. rewrite gate_formed by assumption.
   cbn [andb]. apply Bool.andb_true_iff. split; [apply Nat.ltb_lt; lia |]. apply forallb_forall. intros which _.
   unfold side_rest. set (t := nth (which mod length (tunings P)) (tunings P) no_tuning).
   assert (sound_tuning P t) as ST by (apply T, nth_In, Nat.mod_upper_bound; lia).
   destruct (which <? length (tunings P))%nat; unfold apart; repeat (apply drawn_formed; auto; intros);
-    apply answer_formed; auto; lia.
+    apply watching_formed; auto; lia.
 Qed.
 
 (** The same for every event. *)

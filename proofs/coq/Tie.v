@@ -45,11 +45,12 @@ Qed.
 
 Definition lt0 (x : Q) : bool := negb (Qle_bool x 0).
 Definition sound_tuningb (P : public) (t : tuning) : bool :=
-  Qle_bool 0 (choosing t) && lt0 (answering t) && Qle_bool (gate P + choosing t + answering t) 1
+  Qle_bool 0 (choosing t) && lt0 (answering t) && Qle_bool (gate P + choosing t + answering t + tail_part P) 1
   && (0 <? width t)%Z && forallb lt0 (points t) && negb (length (points t) =? 0)%nat.
+Definition sound_tailb (P : public) : bool := match tail P with None => true | Some (a, l) => lt0 a && (0 <? l)%Z end.
 Definition sound_publicb (P : public) : bool :=
   lt0 (share P) && lt0 (quantum P) && lt0 (gate P) && (0 <? lattice P)%Z && forallb (sound_tuningb P) (tunings P)
-  && (length (tunings P) =? S (length (least P)))%nat.
+  && (length (tunings P) =? S (length (least P)))%nat && sound_tailb P.
 
 Lemma lt0_sound x : lt0 x = true -> (0 < x)%Q.
 Proof.
@@ -59,7 +60,10 @@ Qed.
 (** Public facts that pass the test are sound in the sense of Clip.v. *)
 Theorem sound_publicb_sound P : sound_publicb P = true -> sound_public P.
 Proof.
-  unfold sound_publicb. rewrite !andb_true_iff, forallb_forall. intros (((((S & Q) & G) & L) & T) & C).
+  unfold sound_publicb. rewrite !andb_true_iff, forallb_forall. intros ((((((S & Q) & G) & L) & T) & C) & Ta).
+  assert (sound_tail P) as ST.
+  { unfold sound_tailb, sound_tail in *. destruct (tail P) as [[a l] |]; auto.
+    apply andb_true_iff in Ta. destruct Ta as [A B]. split; [now apply lt0_sound | now apply Z.ltb_lt]. }
   repeat split; auto using lt0_sound; [now apply Z.ltb_lt | | now apply Nat.eqb_eq].
   apply Forall_forall. intros t I. specialize (T t I). unfold sound_tuningb in T.
   rewrite !andb_true_iff, forallb_forall in T. destruct T as (((((Ch & A) & U) & W) & F) & NE).

@@ -108,7 +108,7 @@ def _loses_too_much(pair: Pair) -> bool:
 TESTS: Mapping[str, Sequence[str]] = {
     "additive": ("additive",),
     "choice": ("choice",),
-    "clip": ("clip", "fence"),
+    "clip": ("clip", "fence", "tail"),
     "clipped_tiers": ("clipped_tiers",),
     "distinct": ("distinct",),
     "framework": ("framework",),

@@ -23,6 +23,7 @@ from prdp.cells.summary import Cell, CellColumns, CellKey, Ratios, Summary
 from prdp.cells.units import Caps, UnitGroups
 from prdp.mechanisms import warm_clip
 from prdp.mechanisms._axis import steps_between
+from prdp.mechanisms._tail import octaves_below
 from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordCandidates, Tuning
 from prdp.mechanisms.additive import Additive
 from prdp.mechanisms.choice import Choice
@@ -35,7 +36,7 @@ from prdp.mechanisms.tiers import Tiers
 from prdp.mechanisms.warm_clip import WarmClip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Shaped
-from prdp.release.bias import OCTAVES
+from prdp.release.excluded_tail import OCTAVES
 from proofs.coq import coq_terms
 from proofs.coq.coq_terms import Names, integer, integers, rational, rationals, sequence
 from tests.exact.test_tiers import spans
@@ -48,11 +49,12 @@ TABLES, MUTANT_TABLES = 40, 8
 
 LARGEST = 12
 SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 7), Fraction(3, 10))
-_COARSE = Tuning(Fraction(36, 100), Fraction(54, 100), fall=Fraction(1, 2), stride=2)
+_COARSE = Tuning(Fraction(36, 100), Fraction(50, 100), fall=Fraction(1, 2), stride=2)
 FENCED = PointFinder(
     gate=Fraction(1, 10),
     tunings=((0, _COARSE), (25, replace(_COARSE, fence=Fence(4, 10, 2))), (None, replace(_COARSE, stride=4))),
     gate_bits=6,
+    tail=Fraction(4, 100),
 )
 WIDE = replace(
     FENCED, tunings=tuple((margin, replace(tuning, stride=6)) for margin, tuning in FENCED.tunings)
@@ -103,7 +105,10 @@ def public(empty: Summary, finder: PointFinder, share: Fraction) -> str:
     tunings = [_tuning(empty, tuning, share * quantum) for _, tuning in finder.tunings]
     least = finder.reached(RecordCandidates(empty), share)
     facts = (rational(share), rational(quantum), rational(finder.gate), f"{finder.lattice(quantum, share)}%Z")
-    return f"(Build_public {' '.join(facts)} {integers(least)} {sequence(tunings)})"
+    tail = "None"
+    if finder.tail:
+        tail = f"(Some ({rational(finder.tail)}, {finder.tail_lattice(quantum, share)}%Z))"
+    return f"(Build_public {' '.join(facts)} {integers(least)} {sequence(tunings)} {tail})"
 
 
 def _tuning(empty: Summary, tuning: Tuning, worth: Fraction) -> str:
@@ -300,6 +305,11 @@ def _clipped_by_lower_ends() -> AbstractContextManager[Any]:
     return patch.object(CellColumns, "clipped", wrong)
 
 
+def _octaves_of_larger_values() -> AbstractContextManager[Any]:
+    right = octaves_below
+    return patch.object(point_module, "octaves_below", lambda high, caps: right(high + 1, caps))
+
+
 def _not_clipped() -> AbstractContextManager[Any]:
     return patch.object(CellColumns, "clipped", lambda self, caps: self.total)  # noqa: ARG005
 
@@ -372,6 +382,7 @@ def _noise_of_the_next_tier() -> AbstractContextManager[Any]:
 
 MUTANTS: Mapping[str, Mapping[str, Callable[[], AbstractContextManager[Any]]]] = {
     "clip": {
+        "octaves of larger values": _octaves_of_larger_values,
         "noise of the whole share": _noise_of_the_whole_share,
         "half of the masses": _half_of_the_masses,
         "fence not paid for": _fence_not_paid_for,

@@ -127,8 +127,8 @@ class TargetFinder(PointFinder):
 class Unclipped(Clip):
     """Chooses the noise for a clipping point, and then does not clip."""
 
-    def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
-        right = super(Unclipped, self).total(summary, share, tuning, place)
+    def total(self, summary: Summary, share: Fraction, tuning: Tuning, *places: int) -> Noisy:
+        right = super(Unclipped, self).total(summary, share, tuning, *places)
         return Noisy((sum(cell.total for cell in summary.cells),), right.noises)
 
 

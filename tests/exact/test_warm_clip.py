@@ -16,7 +16,7 @@ from prdp.mechanisms.warm_clip import WarmClip, excesses
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.bias import OCTAVES
+from prdp.release.excluded_tail import OCTAVES
 from prdp.release.interval import Around, error_bounds
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, worst_loss

@@ -49,9 +49,24 @@ def rich(*, signed: bool) -> Summary:
 def total_of(drawn: Any) -> int:
     """Return the noisy total that a law draws, after one place or two."""
     _, rest = drawn
-    total = rest[0] if len(rest) == 1 else rest[1][0]
+    total = rest[0] if all(isinstance(one, int) for one in rest) else rest[1][0]
     assert isinstance(total, int)
     return total
+
+
+def drawn_at(groups: ClipGroups, tuning: int, places: tuple[int, ...]) -> list[Noisy]:
+    """Return the law of each group's total and octaves at the place of a point, or at two of them."""
+    every = np.arange(len(groups.groups))
+    totals = groups.totals(every, tuning, max(places)).tolist()
+    signs = zip((-1, 1), (places[0], places[-1]), strict=True) if groups.clip.signed else [(None, places[0])]
+    sides = [groups.tails(every, tuning, place, sign).tolist() for sign, place in signs]
+    finder = groups.clip.finder
+    octave = finder.tail_noise(groups.groups.levels.quantum, groups.share)
+    masses = [[mass for side in sides for mass in side[group]] for group in every]
+    return [
+        Noisy((total, *found), (groups.noise(tuning, max(places)),) + (octave,) * len(found))
+        for total, found in zip(totals, masses, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -74,8 +89,8 @@ def test_every_integer_of_every_law_is_that_of_the_group_s_own_law(
         choices = [then(law.laws[which]) for law in laws]
         assert [flips.law(group) for group in range(len(fine))] == [choice.first for choice in choices]
         for place in (0, len(flips.climbs) // 2, len(flips.climbs) - 1):
-            totals, noise = groups.totals(every, which, place).tolist(), groups.noise(which, place)
-            assert [Noisy((total,), (noise,)) for total in totals] == [one.then(place) for one in choices]
+            drawn = drawn_at(groups, which, (place,))
+            assert drawn == [one.then(place) for one in choices]
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -95,9 +110,7 @@ def test_every_integer_of_each_sign_s_choice_is_that_of_the_group_s_own_law(
         for high, low in ((0, 0), (0, last), (last, 0), (last // 2, last // 3)):
             others = [then(choice.then(high)) for choice in choices]
             assert [below.law(group) for group in range(len(fine))] == [other.first for other in others]
-            totals = groups.totals(every, tuning, max(high, low)).tolist()
-            noise = groups.noise(tuning, max(high, low))
-            assert [Noisy((total,), (noise,)) for total in totals] == [other.then(low) for other in others]
+            assert drawn_at(groups, tuning, (low, high)) == [other.then(low) for other in others]
 
 
 @pytest.mark.parametrize("wide", [1, 2**70])

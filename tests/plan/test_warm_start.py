@@ -14,7 +14,8 @@ import pytest
 import prdp
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.warm_clip import WarmClip
-from prdp.release.bias import Clipping, ExcludedTail
+from prdp.release.bias import Clipping
+from prdp.release.excluded_tail import ExcludedTail
 from prdp.release.release import Release
 from tests.plan.recorded import Answers, warm_start_of
 

@@ -36,9 +36,9 @@ def test_a_pull_as_large_as_the_choice_allows_passes_the_end_as_often_as_it_may(
     gap = (float(found.above) - steps) / float(tail.scale)
     passed = np.where(gap < tail.height, 1.0, np.exp(np.minimum(0.0, tail.height - gap)))
     missed = float((weight * passed).sum())
-    allowed = float(FAILURE * Fraction(4, 5))
+    allowed = float(FAILURE / 2)  # of which the noise alone has 7 in 10, most of it where there is no pull
     assert missed <= allowed
-    assert missed >= 0.98 * allowed
+    assert missed >= 0.29 * allowed
 
 
 def test_each_side_that_is_pulled_from_has_its_part_of_the_failures() -> None:
@@ -72,7 +72,7 @@ def test_a_side_that_can_hardly_be_pulled_ends_where_the_noise_does() -> None:
         point = (1 + room) / 8
         pull = clipping(below=True, mixed=True, drawn=(point, Fraction(1)), at=Fraction(1))
         found = error_bounds((Fraction(4000),), "laplace", pull, FAILURE, Fraction(8))
-        noise = error_bounds((Fraction(4000),), "laplace", None, FAILURE, Fraction(1))
+        noise = error_bounds((Fraction(4000),), "laplace", None, FAILURE * 7 / 10, Fraction(1))
         assert found.below is not None
         assert found.above is not None
         assert noise.below is not None

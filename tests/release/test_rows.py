@@ -96,7 +96,7 @@ def test_what_is_stated_of_many_is_held_and_written_once() -> None:
     assert isinstance(rows, ReleaseRows)
     for column in rows.columns:
         assert isinstance(column, ReleaseColumn)
-        assert len(column.templates) < GROUPS / 2
+        assert len(column.templates) < GROUPS * 2 / 3
     assert len(release_to_json(lazy)) < len(release_to_json(written_out(lazy))) / 2
 
 

@@ -21,8 +21,9 @@ from prdp.expressions.nodes import canonical
 from prdp.expressions.parse import parse
 from prdp.noise.concave import ConcaveNoise
 from prdp.policy import Policy
-from prdp.release.bias import Clipping, Dropped, ExcludedTail, Leader, TierClipping
+from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
 from prdp.release.clipped import ClippedTerms
+from prdp.release.excluded_tail import ExcludedTail
 from prdp.release.interval import Pull
 from prdp.release.raw_answer import Caveat, Knot, Overshoot, Ranked
 from prdp.release.release import Release
@@ -47,6 +48,9 @@ _LATER: dict[str, Any] = {
     "clipped": None,  # clipped records were not described in the user's terms
     "shape": None,  # all public noise was Laplace's
     "left_out": "",  # excluded records were not recorded
+    "selected": None,  # one tail factor was for all answers
+    "menu": 1,
+    "end": None,
     "leader": None,  # every total chose its own point
     "among": 1,  # no answer knew that it was selected
     "center": None,  # the center of a variance's squares was not recorded
@@ -281,12 +285,15 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         drawn=_pair(form.get("drawn")),
         measured=_beyond(form["measured"]) if form.get("measured") else None,
         leader=_leader(leader) if leader else None,
+        selected=_pair(form.get("selected")),
+        menu=form.get("menu", _LATER["menu"]),
     )
 
 
 def _leader(form: dict[str, Any]) -> Leader:
     ends = _fraction(form["at"]), _fraction(form["most"]), _fraction(form.get("usual", _LATER["usual"]))
-    return Leader(*ends, tuple(map(_fraction, form["points"])))
+    end = form.get("end", _LATER["end"])
+    return Leader(*ends, tuple(map(_fraction, form["points"])), None if end is None else _fraction(end))
 
 
 def _beyond(form: dict[str, Any]) -> ExcludedTail:

@@ -21,6 +21,7 @@ from prdp.cells.columns import Column, Places, exact_column, plus, product, tota
 from prdp.cells.groups import joined, limbs
 from prdp.cells.summary import Span, Summary
 from prdp.levels import Levels, quarter_octaves
+from prdp.mechanisms._tail import OCTAVES, octaves_below
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
@@ -266,6 +267,11 @@ class Tuning:
         """The part of the share that a unit of clipped mass weighs: the choice's part, without fences."""
         return self.choice if self.fence is None else self.choice / (1 + self.fence.max_decrease)
 
+    @property
+    def depth(self) -> float:
+        """The mass of the octave at which the choice stops, times the share."""
+        return float(self.fall / self.seen)
+
     def climbs(self, heights: tuple[int, ...], usual: int | None = None) -> Sequence[Fraction]:
         """Return by how much each point's log-weight has fallen, for points of these heights.
 
@@ -294,6 +300,7 @@ def _tuning(choice: int, fall: str) -> Tuning:
 # All of these were chosen once, on 90 made-up cases, and then frozen and measured on 30 real ones:
 # experiments/choosing/README.md has the settings that were tried, and by how much each was worse.
 _GATE = Fraction(3, 100)  # 2 % was within 1 %, and 6 % worse by 2 to 3 %
+_TOTAL_GATE, _TAIL = Fraction(2, 100), Fraction(2, 100)  # of totals: experiments/choosing/tails.py
 _CLIMB = Fraction(4, 5)  # of the fall: what a table's mass must outweigh to be called rich
 _GAP_FALL = Fraction(1)  # an octave: where no record can be, a point's weight need not fall as fast
 BEYOND_BOUNDS = 3  # where points for records beyond the bounds begin: with none, those within them pay for it
@@ -327,14 +334,18 @@ class PointFinder:
             enough: its noisy mass, times the share and the part ``choice``, is at least the margin plus four
             fifths of the fall from the lowest point to the highest. The last has no margin: for the rest.
         gate_bits: The lattice of the total mass is as fine as this many bits of its noise.
+        tail: The part of the share that measures the budget mass by octaves below the point that was drawn; 0
+            where nobody does.
     """
 
     gate: Fraction = _GATE
     tunings: tuple[tuple[int | None, Tuning], ...] = ((25, LARGE_SHARE), (25, FALLBACK), (None, FALLBACK))
     gate_bits: int = 50
+    tail: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if any(self.gate + tuning.choice + tuning.answer > 1 for _, tuning in self.tunings):
+        spent = self.gate + self.tail
+        if any(spent + tuning.choice + tuning.answer > 1 for _, tuning in self.tunings):
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -348,15 +359,22 @@ class PointFinder:
     def for_totals(cls, share: Fraction) -> PointFinder:
         """Return the finder for totals, which were looked at more closely than what else is clipped."""
         if share > Fraction(1, 3):
-            return cls(tunings=((25, LARGE_SHARE), (25, FENCED), (None, FENCED)))
-        return cls(tunings=((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED)))
+            return cls._measuring((25, LARGE_SHARE), (25, FENCED), (None, FENCED))
+        return cls._measuring((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED))
 
     @classmethod
     def for_leaders(cls, share: Fraction) -> PointFinder:
         """Return the finder for totals whose point others follow, so that it is worth more."""
         if share > Fraction(1, 3):
-            return cls(tunings=((25, LEADING), (25, FENCED), (None, FENCED)))
+            return cls._measuring((25, LEADING), (25, FENCED), (None, FENCED))
         return cls.for_totals(share)
+
+    @classmethod
+    def _measuring(cls, *tunings: tuple[int | None, Tuning]) -> PointFinder:
+        """Return the finder of totals, which measures what lies below the point as well."""
+        rest = 1 - _TOTAL_GATE - _TAIL
+        tuned = tuple((least, replace(tuning, answer=rest - tuning.choice)) for least, tuning in tunings)
+        return cls(_TOTAL_GATE, tuned, tail=_TAIL)
 
     def law(self, candidates: Candidates, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the candidates, the answer there)).
@@ -440,7 +458,8 @@ class PointFinder:
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""
-        parts = (("measuring", self.gate), ("choosing", tuning.choice), ("answering", tuning.answer))
+        measuring = self.gate + self.tail
+        parts = (("measuring", measuring), ("choosing", tuning.choice), ("answering", tuning.answer))
         return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
 
     def least(self, margin: int, tuning: Tuning, heights: tuple[int, ...]) -> Fraction:
@@ -449,14 +468,46 @@ class PointFinder:
 
     def lattice(self, quantum: Fraction, share: Fraction) -> int:
         """Return the lattice of the total mass in quanta: the power of two that keeps its noise in range."""
-        scale = 1 / (share * self.gate * quantum)
-        return 1 << max(0, int(scale).bit_length() - self.gate_bits)
+        return self._lattice(quantum, share * self.gate)
+
+    def _lattice(self, quantum: Fraction, part: Fraction) -> int:
+        return 1 << max(0, int(1 / (part * quantum)).bit_length() - self.gate_bits)
+
+    def tail_lattice(self, quantum: Fraction, share: Fraction) -> int:
+        """Return the lattice of the masses by octaves, in quanta."""
+        return self._lattice(quantum, share * self.tail)
+
+    def tail_noise(self, quantum: Fraction, share: Fraction) -> DiscreteLaplace:
+        """Return the noise of the mass of each octave, on its lattice."""
+        return DiscreteLaplace(1 / (share * self.tail * self.tail_step(quantum, share)))
+
+    def tail_step(self, quantum: Fraction, share: Fraction) -> Fraction:
+        """Return the budget of one step of the lattice of masses by octaves."""
+        return quantum * self.tail_lattice(quantum, share)
+
+    def tails(self, summary: Summary, share: Fraction, caps: Column) -> Noisy:
+        """Return the noisy masses of records, by octaves below their caps; of nothing where none is measured.
+
+        A record is in one octave, which its own cell tells, and adds its budget there.
+        """
+        if not self.tail:
+            return Noisy((), ())
+        quantum, cells = summary.levels.quantum, summary.cells
+        masses = cells.masses(self.tail_lattice(quantum, share))
+        found = totals_at(octaves_below(cells.high, caps), masses, OCTAVES + 1)[:OCTAVES]
+        return Noisy(tuple(map(int, found)), (self.tail_noise(quantum, share),) * OCTAVES)
+
+
+def caps_at(summary: Summary, tuning: Tuning, place: int) -> Column:
+    """Return the caps of the records of each cell at the point of a place on a tuning's candidates."""
+    points = Points.spanning(summary, tuning.stride)
+    return summary.cells.by_budget(partial(points.cap, place))
 
 
 def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
     """Return the noisy total of the records, clipped at the point of a place on a tuning's candidates."""
     points = Points.spanning(summary, tuning.stride)
-    total = summary.clipped_total(summary.cells.by_budget(partial(points.cap, place)))
+    total = summary.clipped_total(caps_at(summary, tuning, place))
     scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
     return Noisy((total,), (DiscreteLaplace(scale),))
 

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prdp.cells.columns import Column, Places, exact_column, numbered, over, plus
-from prdp.cells.groups import SummaryGroups
+from prdp.cells.groups import SummaryGroups, joined
 from prdp.cells.summary import Summary
+from prdp.mechanisms._tail import OCTAVES, TailRule, octaves_below
 from prdp.mechanisms._threshold import (
     PointFinder,
     Points,
     RecordCandidates,
     SparingCandidates,
     Tuning,
+    caps_at,
     evidence,
     noisy_total,
 )
@@ -89,11 +91,11 @@ class SideFinder:
 
     finder: PointFinder
 
-    def law(self, summary: Summary, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
+    def law(self, summary: Summary, share: Fraction, answer: Callable[..., Law]) -> Gated:
         """Return the distribution of (which tuning, (place, answer)).
 
         With two choices, which is higher by the number of tunings, and what follows it is (place above zero,
-        (place below zero, the answer at the higher one)).
+        (place below zero, the answer at both)).
         """
         finder, whole = self.finder, RecordCandidates(summary)
         below, above = (RecordCandidates(side) for side in sides(summary))
@@ -106,7 +108,7 @@ class SideFinder:
             other = finder.drawn(below, share, tuning)
             return Then(
                 finder.drawn(above, share, tuning),
-                lambda high: Then(other, lambda low: answer(tuning, max(low, high))),
+                lambda high: Then(other, lambda low: answer(tuning, low, high)),
             )
 
         return Gated(
@@ -215,8 +217,15 @@ class ClipGroups:
 
     def noise(self, which: int, place: int) -> DiscreteLaplace:
         """Return the noise of a total that is clipped at the point of a place."""
-        (noise,) = self.clip.total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
+        (noise,) = noisy_total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
         return noise
+
+    def tails(self, chosen: Places, which: int, place: int, sign: int | None = None) -> Column:
+        """Return some groups' masses by octaves below the point of a place: a row each."""
+        lattice = self.clip.finder.tail_lattice(self.groups.levels.quantum, self.share)
+        weights = self._of_sign(over(self.groups.kinds.quanta, lattice), sign)
+        octaves = octaves_below(self.groups.kinds.high, self._caps(which, place))
+        return joined(self.groups.weighed_at(chosen, octaves, OCTAVES + 1, weights))[:, :OCTAVES]
 
     def drawn(self, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for all groups; those with little budget choose a point together."""
@@ -228,7 +237,7 @@ class ClipGroups:
         ]
         chosen = self._together(masses, picked(law.rule, masses), runs, entropy)
         alone, pooled = np.flatnonzero(chosen.sparing == 0), np.flatnonzero(chosen.sparing)
-        noises: Column = np.zeros(rows, dtype=np.int64)
+        noises: Column = np.zeros((rows, 1 + self._octaves), dtype=np.int64)
         for which in np.unique(chosen.which[alone]).tolist():
             mine = alone[chosen.which[alone] == which]
             for some in self._choose(chosen, mine, mine // runs, entropy):
@@ -236,7 +245,34 @@ class ClipGroups:
         for which in np.unique(chosen.which[pooled]).tolist():
             mine = pooled[chosen.which[pooled] == which]
             noises = _filled(noises, mine, self._noises(chosen, mine, entropy))
-        return self._answers(chosen, plus(self._clipped(chosen, runs), noises), runs)
+        octaves = self._tails(chosen, runs).reshape(-1)
+        tails = plus(octaves, noises[:, 1:].reshape(-1)).reshape(rows, self._octaves)
+        return self._answers(chosen, plus(self._clipped(chosen, runs), noises[:, 0]), tails, runs)
+
+    @property
+    def _octaves(self) -> int:
+        """Number of octaves that are measured, of both signs where there may be both."""
+        return OCTAVES * len(self._signs) if self.clip.finder.tail else 0
+
+    def _tails(self, chosen: _Chosen, runs: int) -> Column:
+        """Return each row's masses by octaves below its point; of both signs, below each one's own."""
+        found: Column = np.zeros((len(chosen.place), self._octaves), dtype=np.int64)
+        tunings, groups = len(self.clip.finder.tunings), np.arange(len(chosen.place)) // runs
+        apart = chosen.which >= tunings
+        for side, sign in enumerate(self._signs if self._octaves else ()):
+            place = (
+                np.where(apart & (side == 0), chosen.below, chosen.place)
+                if self.clip.signed
+                else chosen.place
+            )
+            points, point = numbered(place * tunings + chosen.which % tunings)
+            for number, one in enumerate(points.tolist()):
+                here = np.flatnonzero(point == number)
+                mine, each = np.unique(groups[here], return_inverse=True)
+                masses = self.tails(mine, one % tunings, one // tunings, sign)[each.reshape(-1)]
+                found = found.astype(object) if masses.dtype == object else found
+                found[here, side * OCTAVES : (side + 1) * OCTAVES] = masses
+        return found
 
     def _together(
         self, masses: Sequence[Column], which: NDArray[np.intp], runs: int, entropy: Entropy
@@ -306,15 +342,20 @@ class ClipGroups:
         return found
 
     def _noises(self, chosen: _Chosen, rows: Places, entropy: Entropy) -> Column:
-        """Draw the noises of some rows of one tuning, for the higher of each row's points."""
+        """Draw the noises of some rows of one tuning: of totals at the higher point, and of octaves."""
         tuning = int(chosen.which[rows[0]]) % len(self.clip.finder.tunings)
-        found: Column = np.zeros(len(rows), dtype=np.int64)
+        found: Column = np.zeros((len(rows), 1 + self._octaves), dtype=np.int64)
         place, below = chosen.place[rows], chosen.below[rows]
         size = int(below.max(initial=0)) + 1
         pairs, pair = numbered(place * size + below)
         for number, higher in enumerate(np.maximum(*np.divmod(pairs, size)).tolist()):
             here = np.flatnonzero(pair == number)
-            found = _filled(found, here, self.noise(tuning, higher).draw_many(entropy, len(here)))
+            drawn = self.noise(tuning, higher).draw_many(entropy, len(here))[:, np.newaxis]
+            if self._octaves:
+                noise = self.clip.finder.tail_noise(self.groups.levels.quantum, self.share)
+                octaves = noise.draw_many(entropy, len(here) * self._octaves).reshape(len(here), -1)
+                drawn = np.concatenate((drawn, octaves), axis=1)
+            found = _filled(found, here, drawn)
         return found
 
     def _clipped(self, chosen: _Chosen, runs: int) -> Column:
@@ -328,17 +369,66 @@ class ClipGroups:
         group, which = np.divmod(pairs, len(points))
         return self.groups.clipped_each(group, caps, which)[pair.reshape(-1)]
 
-    def _answers(self, chosen: _Chosen, steps: Column, runs: int) -> ByGroup:
+    def _answers(self, chosen: _Chosen, steps: Column, tails: Column, runs: int) -> ByGroup:
         """Return the answers, each with its metadata: all of it released or public."""
         facts = chosen.which, chosen.place, chosen.below, chosen.sparing
-        sizes = tuple(int(fact.max(initial=0)) + 1 for fact in facts)
-        different, which_facts = np.unique(np.ravel_multi_index(facts, sizes), return_inverse=True)
-        words = tuple(
+        different, which_facts = _numbered(facts)
+        templates = [
             self.answer(int(which), int(place), int(below), chosen.spared[sparing])
-            for which, place, below, sparing in zip(*np.unravel_index(different, sizes), strict=True)
-        )
-        by_run = zip(steps.reshape(-1, runs).T, which_facts.reshape(-1, runs).T, strict=True)
+            for which, place, below, sparing in different
+        ]
+        factors = self._factors(chosen, templates, which_facts, steps, tails, runs)
+        different, which_words = _numbered((which_facts, *factors.T))
+        words = tuple(self._selected(templates[fact], *each) for fact, *each in different)
+        by_run = zip(steps.reshape(-1, runs).T, which_words.reshape(-1, runs).T, strict=True)
         return ByGroup(tuple(AnswerColumn(number.copy(), each.copy(), words) for number, each in by_run))
+
+    def _factors(  # noqa: PLR0917  (all that was drawn)
+        self,
+        chosen: _Chosen,
+        templates: Sequence[Answer],
+        which_facts: Places,
+        steps: Column,
+        tails: Column,
+        runs: int,
+    ) -> Places:
+        """Return which tail factor each row gets, below and above zero: by what was drawn alone."""
+        found = np.zeros((len(steps), 2), np.intp)
+        if not self._octaves:
+            return found
+        finder, rule, number = self.clip.finder, self._rule, len(self.groups)
+        masses = rule.weights(tails, finder.tail_step(self.groups.levels.quantum, self.share))
+        masses = masses.reshape(len(steps), -1, OCTAVES)
+        pooled = masses.reshape(number, runs, *masses.shape[1:]).mean(axis=0)
+        pooled = np.tile(pooled, (number, 1, 1))
+        sides = [rule.visible(masses[:, side], pooled[:, side], number) for side in range(masses.shape[1])]
+        sizes = np.abs(steps.astype(np.float64))
+        for fact, template in enumerate(templates):
+            rows = np.flatnonzero(which_facts == fact)
+            clipping = template.clipping
+            if not isinstance(clipping, Clipping) or clipping.blind or clipping.nothing:
+                continue
+            tuning = finder.tunings[int(chosen.which[rows[0]]) % len(finder.tunings)][1]
+            depth = tuning.depth + PER_GROUP * bool(chosen.sparing[rows[0]])
+            scales = tuple(noise.scale for noise in template.noises)
+            seen = [(each[rows], octave[rows]) for each, octave in sides]
+            pulling = replace(clipping, below=self.clip.signed, mixed=self.clip.signed)
+            found[rows] = rule.selected(pulling, scales, depth, seen, sizes[rows])
+        return found
+
+    @property
+    def _rule(self) -> TailRule:
+        """The rule by which tail factors are selected."""
+        counted = self.public.smallest == self.public.largest
+        return TailRule.of(counted=counted, part=self.clip.finder.tail, share=self.share)
+
+    def _selected(self, template: Answer, below: int, above: int) -> Answer:
+        """Return an answer's metadata with its tail factors, where any were selected."""
+        clipping = template.clipping
+        assert isinstance(clipping, Clipping)  # noqa: S101  (see answer)
+        if not self._octaves or clipping.blind or clipping.nothing:
+            return template
+        return replace(template, clipping=self._rule.on(clipping, below, above))
 
     def answer(self, which: int, place: int, below: int, spared: Fraction) -> Answer:
         """Return the metadata of a noisy total, without the number itself.
@@ -363,6 +453,14 @@ class ClipGroups:
 
     def _shown(self, point: Fraction) -> str:
         return f"{float(point * self.step):.6g}"
+
+
+def _numbered(columns: Sequence[Places]) -> tuple[list[tuple[int, ...]], Places]:
+    """Return the different rows of some columns, and the number of each row among them."""
+    sizes = tuple(int(column.max(initial=0)) + 1 for column in columns)
+    found, which = np.unique(np.ravel_multi_index(tuple(columns), sizes), return_inverse=True)
+    different = zip(*(column.tolist() for column in np.unravel_index(found, sizes)), strict=True)
+    return list(different), which.reshape(-1)
 
 
 def picked(rule: Rule, masses: Sequence[Column]) -> NDArray[np.intp]:
@@ -467,13 +565,24 @@ class Clip:
             return SideFinder(self.finder).law(summary, share, self.totals(summary, share))
         return self.finder.law(RecordCandidates(summary), share, self.totals(summary, share))
 
-    def totals(self, summary: Summary, share: Fraction) -> Callable[[Tuning, int], Noisy]:
-        """Return the noisy total as a function of the tuning and the place that was found."""
+    def totals(self, summary: Summary, share: Fraction) -> Callable[..., Noisy]:
+        """Return the noisy total as a function of the tuning and the place, or two, that were found."""
         return cache(partial(self.total, summary, share))
 
-    def total(self, summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
-        """Return the noisy total of the records, clipped at the point of a place."""
-        return noisy_total(summary, share, tuning, place)
+    def total(self, summary: Summary, share: Fraction, tuning: Tuning, *places: int) -> Noisy:
+        """Return the noisy total of the records, and the noisy masses by octaves below their point.
+
+        It is clipped at the point of a place, or at the higher one of two; of two, each is for the octaves of
+        its own side. Where values have both signs, there are octaves of both.
+        """
+        parts = [noisy_total(summary, share, tuning, max(places))]
+        for side, place in (
+            zip(sides(summary), (places[0], places[-1]), strict=True)
+            if self.signed
+            else ((summary, places[0]),)
+        ):
+            parts.append(self.finder.tails(side, share, caps_at(side, tuning, place)))
+        return Noisy(sum((part.values for part in parts), ()), sum((part.noises for part in parts), ()))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; tier by tier where possible ratios lie in a few spans far apart."""
@@ -484,13 +593,7 @@ class Clip:
         if apart is not None:
             bits = finer_bits(summary, self.finest_bits)
             return apart.answers(summary.refined(bits), share, entropy, runs, Fraction(1, 1 << bits))
-        group = self._groups([summary], share)
-        answer_at = cache(partial(group.answer, spared=Fraction(0)))
-        law = self.law(summary.refined(finer_bits(summary, self.finest_bits)), share)
-        answers = []
-        for which, (place, rest) in law.draw(entropy, runs):
-            below, (total,) = (0, rest) if which < len(self.finder.tunings) else rest
-            answers.append(replace(answer_at(which, place, below), steps=total))
+        (answers,) = self._groups([summary], share).drawn(entropy, runs)
         return answers
 
     def grouped(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:

@@ -242,10 +242,17 @@ class Following:
         if not isinstance(found, Clipping):
             return None
         times = [found.at * 2**octaves for octaves in range(_OCTAVES) if found.at * 2**octaves < found.most]
-        points = self._follows([point * leader.step for point in (*times, max(found.at, found.most))], center)
+        last = max(found.at, found.most)
+        reached = min(last, found.at * found.selected[1]) if found.selected else last
+        rising = sorted({*times, reached, last})
+        follows = dict(
+            zip(rising, self._follows([point * leader.step for point in rising], center), strict=True)
+        )
+        points = [follows[point] for point in (*times, last)]
         unit = 1 if center is None else 1 << 2 * CENTER_BITS
         ends = tuple(point * unit * (1 << bits) for point in points)
-        linked = Leader(found.at, found.most, found.usual, ends)
+        end = follows[reached] * unit * (1 << bits) if found.selected else None
+        linked = Leader(found.at, found.most, found.usual, ends, end)
         clipping = replace(found, at=ends[0], most=ends[-1], leader=linked, measured=None)
         step = Fraction(1, 1 << bits)
         choices = (("clipped at", f"{float(points[0]):.6g} for each unit of budget, as the sum is"),)

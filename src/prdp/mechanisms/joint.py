@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from operator import add
 
 import numpy as np
 
-from prdp.cells.columns import exact_column
+from prdp.cells.columns import Column, exact_column
+from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, UnitGroups
-from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Tuning
+from prdp.mechanisms._tail import TailRule
+from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Tuning, caps_at
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy
+from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
 
 
@@ -63,7 +66,15 @@ class Joint:
     def total(self, units: UnitGroups, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy totals of the groups, units scaled down to the point of a place."""
         totals = units.clipped(self.caps(units, tuning, place))
-        return Noisy(totals, (self.noise(units, share, tuning, place),) * len(totals))
+        return self._beside_tails(units, share, tuning, place, totals)
+
+    def _beside_tails(
+        self, units: UnitGroups, share: Fraction, tuning: Tuning, place: int, totals: tuple[int, ...]
+    ) -> Noisy:
+        """Return the law of totals, and of the masses by octaves below the point: of units, in all groups."""
+        tails = self.finder.tails(units.summary, share, caps_at(units.summary, tuning, place))
+        noises = (self.noise(units, share, tuning, place),) * len(totals)
+        return Noisy((*totals, *tails.values), (*noises, *tails.noises))
 
     @staticmethod
     def caps(units: UnitGroups, tuning: Tuning, place: int) -> Caps:
@@ -106,7 +117,7 @@ class Joint:
         caps = self.caps(units, tuning, place)
         units.wanted(caps)
         number = units.groups or len(units.clipped(caps))
-        return Noisy((0,) * number, (self.noise(units, share, tuning, place),) * number)
+        return self._beside_tails(units, share, tuning, place, (0,) * number)
 
     def _answer(
         self,
@@ -124,5 +135,35 @@ class Joint:
         words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
         clipping = Clip(self.finder, self.finest_bits).clipping(units.summary, share, which, place)
         template = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
-        steps = exact_column(map(add, units.clipped(self.caps(units, tuning, place)), noises))
-        return AnswerColumn(steps, np.zeros(len(steps), np.intp), (template,))
+        totals = units.clipped(self.caps(units, tuning, place))
+        steps = exact_column(map(add, totals, noises[: len(totals)]))
+        return self._selected(template, units.summary, share, tuning, steps, noises[len(totals) :])
+
+    def _selected(  # noqa: PLR0917  (all that was drawn)
+        self,
+        template: Answer,
+        summary: Summary,
+        share: Fraction,
+        tuning: Tuning,
+        steps: Column,
+        masses: tuple[int, ...],
+    ) -> AnswerColumn:
+        """Return the answers with their tail factors: by the masses of all groups together."""
+        clipping = template.clipping
+        which = np.zeros(len(steps), np.intp)
+        assert isinstance(clipping, Clipping)  # noqa: S101  (see _answer)
+        if not masses or clipping.blind or clipping.nothing:
+            return AnswerColumn(steps, which, (template,))
+        rule = TailRule.of(counted=summary.smallest == summary.largest, part=self.finder.tail, share=share)
+        weights = rule.weights(exact_column(masses), self.finder.tail_step(summary.levels.quantum, share))
+        seen, octave = rule.visible(weights[np.newaxis], weights[np.newaxis], 1)
+        sides = [(np.repeat(seen, len(steps), axis=0), np.repeat(octave, len(steps)))]
+        scales = tuple(noise.scale for noise in template.noises)
+        sizes = np.abs(steps.astype(np.float64))
+        places, which = np.unique(
+            rule.selected(clipping, scales, tuning.depth, sides, sizes)[:, 0], return_inverse=True
+        )
+        clippings = [rule.on(clipping, place, place) for place in places.tolist()]
+        return AnswerColumn(
+            steps, which.reshape(-1), tuple(replace(template, clipping=one) for one in clippings)
+        )

@@ -19,7 +19,8 @@ from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.bias import OCTAVES, Clipping, ExcludedTail
+from prdp.release.bias import Clipping
+from prdp.release.excluded_tail import OCTAVES, ExcludedTail
 from prdp.release.raw_answer import Answer, Caveat
 
 _QUARTERS = 4

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from operator import add
 from typing import Any, Protocol
 
@@ -23,8 +24,8 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.permute_and_flip import PermuteAndFlip
 
 _FITS = 1 << 60
-_MANY = 64
-"""More values than this that have the same noise have it drawn at once."""
+_MANY = 8
+"""So many values in a row that have the same noise, or more, have it drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,11 @@ class Noisy:
         >>> Noisy((41,), (DiscreteLaplace(Fraction(1, 1000)),)).draw(Seeded(1), 2)  # no noise to speak of
         [(41,), (41,)]
         """
-        if len(self.values) > _MANY and len(set(self.noises)) == 1:
-            draws = self.noises[0].draw_many(entropy, len(self.values) * runs).reshape(runs, -1).tolist()
-            return [tuple(map(add, self.values, run)) for run in draws]
-        columns = [
-            [int(value) + int(draw) for draw in noise.draw_many(entropy, runs)]
-            for value, noise in zip(self.values, self.noises, strict=True)
-        ]
-        return _each_run(columns, runs)
+        if not self.values:
+            return [()] * runs
+        parts = [_alike(noise, sum(1 for _ in same), entropy, runs) for noise, same in groupby(self.noises)]
+        noises = (sum(run, start=()) for run in zip(*parts, strict=True))
+        return [tuple(map(add, self.values, run)) for run in noises]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +210,13 @@ def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) ->
         place: iter(then(place).draw(entropy, count)) for place, count in sorted(Counter(places).items())
     }
     return [(place, next(drawn[place])) for place in places]
+
+
+def _alike(noise: DiscreteLaplace, number: int, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
+    """Draw a noise for so many values, once a run: for each value by itself, or for many at once."""
+    if number < _MANY:
+        return _each_run([noise.draw_many(entropy, runs).tolist() for _ in range(number)], runs)
+    return list(map(tuple, noise.draw_many(entropy, number * runs).reshape(runs, number).tolist()))
 
 
 def _each_run(columns: Sequence[Iterable[Any]], runs: int) -> list[tuple[Any, ...]]:

@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import Literal
 
 from prdp.noise.spread import log
+from prdp.release.excluded_tail import OCTAVES, ExcludedTail
 from prdp.release.interval import (
     ErrorBounds,
     Scales,
     Tail,
+    TailFactor,
     noise_alone,
     noise_and_pull,
     noise_spread,
@@ -19,96 +21,15 @@ from prdp.release.interval import (
     opened,
 )
 
-OCTAVES = (1, 3, 7)
-"""Excess over its cap of a record's value, in caps, for those up to 2, 4 and 8 times as high."""
+_TAIL_FACTOR = Fraction(OCTAVES[-1] + 1)
+"""Tail factor of answers for which none was selected."""
 
-_TAIL_FACTOR = OCTAVES[-1] + 1
-_MANY = 10
-"""Number of noise scales that a mass further up exceeds once in 40,000 times."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A noisy bound on what clipping took from one side of an answer, in steps.
-
-    Attributes:
-        steps: What was measured.
-        scales: The scales of the noises in it.
-        room: What it may be short of, by the lattices that it was measured on.
-    """
-
-    steps: Fraction
-    scales: tuple[Fraction, ...]
-    room: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True, slots=True)
-class ExcludedTail:
-    """Noisy sums of the records beyond a clipping point; each record is in one of them.
-
-    Attributes:
-        octaves: For each octave beyond the point, what values have there beyond what they were allowed, in
-            steps; for values below and for those above zero, or for all where there is one sign only.
-        further: The budget mass beyond all octaves, on a lattice of its own; one for each of the same.
-        scale: The noise of an octave has this scale, in steps, times its number in ``OCTAVES``.
-        worth: How many steps the budget of one step of that lattice may count for.
-    """
-
-    octaves: tuple[tuple[int, ...], ...]
-    further: tuple[int, ...]
-    scale: Fraction
-    worth: Fraction
-
-    def filled(self, values: tuple[int, ...]) -> ExcludedTail:
-        """Return the same with what was drawn: for each side its octaves, and the mass further up.
-
-        >>> beyond = ExcludedTail((), (), scale=Fraction(5), worth=Fraction(1, 8)).filled((40, 10, 0, 7))
-        >>> beyond.octaves, beyond.further
-        (((40, 10, 0),), (7,))
-        """
-        each = len(OCTAVES) + 1
-        octaves = tuple(values[first : first + each - 1] for first in range(0, len(values), each))
-        return replace(self, octaves=octaves, further=values[each - 1 :: each])
-
-    @property
-    def many(self) -> bool:
-        """True if so many records lie beyond all octaves that the point says little of them."""
-        return max(self.further) * self.worth > _MANY * self.scale
-
-    def pulls(self, side: int, tail_factor: Fraction) -> list[Measured]:
-        """Return bounds on the pull of records that reach up to so many times their cap, the last one wide.
-
-        Those before it are of records that reach less far; none of them should be passed by.
-
-        >>> beyond = ExcludedTail(((40, 10, 0),), (0,), scale=Fraction(5), worth=Fraction(1, 8))
-        >>> [(int(one.steps), [int(scale) for scale in one.scales]) for one in beyond.pulls(0, Fraction(3))]
-        [(40, [5]), (50, [5, 15])]
-
-        Args:
-            side: 0 for values below zero, 1 for those above.
-            tail_factor: How many times its cap a record may count for.
-        """
-        sums = self.octaves[side if len(self.octaves) > 1 else 0]
-        found: list[Measured] = []
-        steps = Fraction(0)
-        scales: tuple[Fraction, ...] = ()
-        for times, here in zip(OCTAVES, sums, strict=True):
-            steps, scales = steps + here, (*scales, times * self.scale)
-            found.append(Measured(steps, scales))
-            if times + 1 >= tail_factor:
-                break
-        if tail_factor > _TAIL_FACTOR:
-            further = self.further[side if len(self.further) > 1 else 0]
-            steps += (tail_factor - 1) * self.worth * further
-            found.append(
-                Measured(steps, (*scales, (tail_factor - 1) * self.scale), (tail_factor - 1) * self.worth + 1)
-            )
-        return found
-
-
-_NEAR, _CHOICE, _SIZE = Fraction(1, 5), Fraction(7, 10), Fraction(1, 10)
-"""Shares of the failures where clipping pulls one way: the side that it does not pull from; what the
-choice says of the pull; what the size of the answer says of it."""
+_NOISE, _PULL = Fraction(7, 10), Fraction(3, 10)
+"""Shares of the failures for noise alone, wherever the point is, and for what the choice says of the pull."""
+_NEAR = Fraction(1, 5)
+"""Share of the side that is not pulled from, where the sum beyond the point was measured, or of tiers."""
+_CLEAR = Fraction(1, 4)
+"""The same where the choice tells of the pull; the rest of ``_NOISE`` is for the noise on the other side."""
 
 _LAST = Fraction(3, 4)
 """Share of a tier's failures on the pulled side for its being the last one that was kept; the
@@ -130,12 +51,14 @@ class Leader:
         most: How many it could count for at most, by the public bounds.
         usual: How many at the last point for records within the bounds.
         points: The points that follow ``at`` and what is twice, four times, ... as high; last, ``most``.
+        end: The point that follows the selected tail factor times ``at``; None where none was selected.
     """
 
     at: Fraction
     most: Fraction
     usual: Fraction
     points: tuple[Fraction, ...]
+    end: Fraction | None = None
 
     def ways(self, tail_factor: Fraction) -> int:
         """Return how many numbers a reach may be: doublings up to as large as it is, or what bounds allow."""
@@ -177,6 +100,9 @@ class Clipping:
         measured: What was measured beyond the point; None where the choice alone tells of it.
         leader: The point of another total that this one follows, by whose choice all the others of these are;
             None where it was chosen itself. A reach is then one of the leader's.
+        selected: The tail factors below and above zero that were selected by what was drawn; None where none
+            was.
+        menu: From how many tail factors they were selected: the claim holds for all of them at once.
     """
 
     at: Fraction
@@ -195,6 +121,19 @@ class Clipping:
     drawn: tuple[Fraction, Fraction] | None = None
     measured: ExcludedTail | None = None
     leader: Leader | None = None
+    selected: tuple[Fraction, Fraction] | None = None
+    menu: int = 1
+
+    @property
+    def selects(self) -> bool:
+        """True if the tail factor was selected by what was measured."""
+        return self.selected is not None
+
+    def factors(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction]:
+        """Return the tail factors below and above zero: those selected, unless another was asked for."""
+        if tail_factor is not None:
+            return tail_factor, tail_factor
+        return self.selected or (_TAIL_FACTOR, _TAIL_FACTOR)
 
     @property
     def one_sided(self) -> bool:
@@ -216,7 +155,7 @@ class Clipping:
         """True if the clipped amount is unknown."""
         return self.blind and not self.nothing
 
-    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
+    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
         if self.blind or self.nothing:
             return None
@@ -234,26 +173,40 @@ class Clipping:
             low, high = below, above  # no record that is possible: say nothing of it
         return replace(self, below=low, above=high, mixed=below and above)
 
-    def limited(self, tail_factor: Fraction) -> Fraction:
-        """Return the reach, or what the bounds allow where that is less."""
-        if self.leader is not None:
-            return self.leader.reached(tail_factor)[1] / self.at
-        return min(tail_factor, self.most / self.at)
+    def limited(self, tail_factor: TailFactor) -> Fraction:
+        """Return the tail factor on the side of values, or what the bounds allow where that is less."""
+        return self.reached(tail_factor)[1 if self.above else 0] / self.at
 
-    def reached(self, tail_factor: Fraction) -> tuple[Fraction, Fraction]:
+    def reached(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction]:
         """Return up to how many steps a unit of budget is taken to count for, below and above zero."""
         if self.leader is not None:
-            end = self.at * self.limited(tail_factor)
+            end = self._led(self.leader, tail_factor)[1]
             return end, end
-        below, above = (max(self.at, tail_factor * point) for point in self.drawn or (self.at, self.at))
+        factors, points = self.factors(tail_factor), self.drawn or (self.at, self.at)
+        below, above = (
+            max(self.at, min(factor * point, self.most))
+            for factor, point in zip(factors, points, strict=True)
+        )
         return below, above
 
-    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:
+    def _led(self, leader: Leader, tail_factor: TailFactor) -> tuple[Fraction, Fraction]:
+        """Return the leader's tail factor, and the point that follows it."""
+        if tail_factor is None and leader.end is not None:
+            return self.factors(None)[1], leader.end
+        return leader.reached(self.factors(tail_factor)[1])
+
+    def ways(self, tail_factor: TailFactor) -> int:
+        """Return for how many tail factors the claim must hold at once: for all to select from."""
+        if self.leader is not None and (tail_factor is not None or self.leader.end is None):
+            return self.leader.ways(self.factors(tail_factor)[1])
+        return self.menu if tail_factor is None else 1
+
+    def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:
         """Return whether values below and above zero that reach no further can have been clipped."""
         below, above = (end > self.at for end in self.reached(tail_factor))
         return self.below and below, self.above and above
 
-    def tail(self, tail_factor: Fraction, point: Fraction | None = None) -> Tail | None:
+    def tail(self, tail_factor: TailFactor, point: Fraction | None = None) -> Tail | None:
         """Return how the pull of clipping is distributed at worst; None where the choice does not say.
 
         ``point`` is the one that a side found, where that is not the one that clips. Records that would count
@@ -268,6 +221,7 @@ class Clipping:
             return None
         if self.leader is not None:
             return self._followed(self.leader, tail_factor)
+        tail_factor = self.factors(tail_factor)[1]
         found = self.at if point is None else point
         topped = tail_factor * found >= self.most
         tail_factor = self.most / found if topped else tail_factor
@@ -280,17 +234,18 @@ class Clipping:
         height = climb - math.log(-math.expm1(-self.fall * apart))
         return Tail(height, room / self.evidence, room * self.spared)
 
-    def _followed(self, leader: Leader, tail_factor: Fraction) -> Tail | None:
+    def _followed(self, leader: Leader, tail_factor: TailFactor) -> Tail | None:
         """Return the tail by what the leader's choice says: the same mass was clipped, at another price."""
         own = replace(self, at=leader.at, most=leader.most, usual=leader.usual, leader=None)
-        ways = leader.ways(tail_factor)
-        tail_factor, end = leader.reached(tail_factor)
-        tail, room = own.tail(tail_factor), end - self.at
+        factor, end = self._led(leader, tail_factor)
+        tail, room = own.tail(factor), end - self.at
         if tail is None:
             return None
-        return Tail(tail.height + math.log(ways), room / self.evidence, room * self.spared)
+        return Tail(tail.height, room / self.evidence, room * self.spared)
 
-    def pull(self, chance: Fraction, tail_factor: Fraction, point: Fraction | None = None) -> Fraction | None:
+    def pull(
+        self, chance: Fraction, tail_factor: TailFactor, point: Fraction | None = None
+    ) -> Fraction | None:
         """Return how far, in steps, clipping has pulled the answer at most, but for ``chance``.
 
         Of records that ``tail`` does not exclude. None represents any distance.
@@ -300,33 +255,39 @@ class Clipping:
         >>> point.pull(Fraction(1, 20), tail_factor=Fraction(8))  # the bounds allow no more
         Fraction(0, 1)
         """
-        if self.nothing or tail_factor <= 1 or (point is not None and tail_factor * point <= self.at):
+        most = max(self.factors(tail_factor))
+        if self.nothing or most <= 1 or (point is not None and most * point <= self.at):
             return Fraction(0)
         tail = None if self.blind else self.tail(tail_factor, point)
         if tail is None:
             return None
-        return tail.spared + tail.scale * Fraction(tail.height + log(1 / chance))
+        return tail.spared + tail.scale * Fraction(tail.height + log(self.ways(tail_factor) / chance))
 
     @property
     def sign(self) -> int:
         """The sign that the truth has, unless it is zero; 0 for any."""
         return 0 if self.mixed else _sign(self.below, self.above)
 
-    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
-        """Return the error bounds where one point clipped all records, or one of each sign."""
-        if self.nothing or tail_factor <= 1:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
+        """Return the error bounds where one point clipped all records, or one of each sign.
+
+        What noise alone may fail by is the same wherever the point is: where nothing is clipped, it has no
+        more, since elsewhere the pull may have used up the rest (proofs/clip.md).
+        """
+        if max(self.factors(tail_factor)) <= 1:
             return noise_alone(scales, failure)
+        silent = self.evidence == 0 or self.blind
+        below, above = self.pulled(tail_factor)
+        if self.nothing or (not below and not above):
+            return noise_alone(scales, failure if silent else failure * _NOISE)
         if self.blind or (self.measured is not None and self.measured.many):
             return opened(noise_alone(scales, failure), self, tail_factor)
-        below, above = self.pulled(tail_factor)
-        if not below and not above:
-            return noise_alone(scales, failure)
         if self.measured is not None:
             return self._by_measure(scales, self.measured, failure, tail_factor)
         return self._by_choice(scales, failure, tail_factor)
 
     def _by_measure(
-        self, scales: Scales, measured: ExcludedTail, failure: Fraction, tail_factor: Fraction
+        self, scales: Scales, measured: ExcludedTail, failure: Fraction, tail_factor: TailFactor
     ) -> ErrorBounds:
         """Return the bounds where the sum beyond the clipping point was measured: proofs/warm_clip.md."""
         below, above = self.pulled(tail_factor)
@@ -343,24 +304,42 @@ class Clipping:
         noise = Fraction(one_way_spread(scales, near))
         return ErrorBounds(end(0) if below else noise, end(1) if above else noise)
 
-    def _by_choice(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
-        """Return the bounds that the choice of the point gives: proofs/clip.md."""
-        tails = [self.tail(tail_factor, point) for point in self.drawn or (self.at, self.at)]
-        below, above = self.pulled(tail_factor)
-        if below and above:
-            ends = [None if tail is None else noise_and_pull(scales, tail, failure / 2) for tail in tails]
-            return ErrorBounds(ends[0], ends[1])
-        near = Fraction(one_way_spread(scales, failure * _NEAR))
-        tail = tails[1 if above else 0]
-        if self.mixed:  # signs may cancel, so that the answer's size says nothing
-            end = None if tail is None else noise_and_pull(scales, tail, failure * (_CHOICE + _SIZE))
-            return ErrorBounds(near, end) if above else ErrorBounds(end, near)
-        far = None if tail is None else noise_and_pull(scales, tail, failure * _CHOICE)
-        size = one_way_spread(scales, failure * (_SIZE if tail else _CHOICE + _SIZE))
+    def _by_choice(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
+        """Return the bounds that the choice of the point gives: proofs/clip.md.
+
+        Noise beyond its own bound is one failure, a pull too long for any smaller noise another. Where no
+        noise is beyond its bound, the answer's size bounds the truth as well.
+        """
+        pulled = self.pulled(tail_factor)
+        if self.mixed or (self.below and self.above):  # signs may cancel: the answer's size says nothing
+            noise = one_way_spread(scales, failure * _NOISE / 2)
+            low, high = (
+                self._far_end(scales, side, noise, failure * _PULL / 2, tail_factor)
+                if there
+                else Fraction(noise)
+                for side, there in enumerate(pulled)
+            )
+            return ErrorBounds(low, high)
+        near = Fraction(one_way_spread(scales, failure * _CLEAR))
+        noise = one_way_spread(scales, failure * (_NOISE - _CLEAR))
+        far = self._far_end(scales, int(self.above), noise, failure * _PULL, tail_factor)
         times = self.limited(tail_factor)
         if self.above:
-            return ErrorBounds(near, far, times, up=size)
-        return ErrorBounds(far, near, times, down=size)
+            return ErrorBounds(near, far, times, up=noise)
+        return ErrorBounds(far, near, times, down=noise)
+
+    def _far_end(
+        self, scales: Scales, side: int, noise: int, failure: Fraction, tail_factor: TailFactor
+    ) -> Fraction | None:
+        """Return how far noise within its bound and the pull of one side's values go together."""
+        tail, ways = self.side_tail(side, tail_factor), self.ways(tail_factor)
+        return None if tail is None else noise_and_pull(scales, tail, failure / ways, within=noise)
+
+    def side_tail(self, side: int, tail_factor: TailFactor) -> Tail | None:
+        """Return how the pull of the values below zero (0) or above it (1) is distributed at worst."""
+        if self.leader is not None:
+            return self.tail(tail_factor)
+        return self.tail(self.factors(tail_factor)[side], None if self.drawn is None else self.drawn[side])
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +367,11 @@ class Dropped:
     at: Fraction | None = None
 
     @property
+    def selects(self) -> bool:
+        """Return False: no tail was measured."""
+        return False
+
+    @property
     def one_sided(self) -> bool:
         """Return False: signs are not distinguished."""
         return False
@@ -412,7 +396,7 @@ class Dropped:
         """The sign that the truth has, unless it is zero; 0 for any."""
         return _sign(self.below, self.above)
 
-    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
+    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
         """Return None: an interval excludes no record."""
         return None
 
@@ -426,11 +410,11 @@ class Dropped:
         """Return the same for values of known signs."""
         return replace(self, below=below, above=above)
 
-    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (the same for all)
+    def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:  # noqa: ARG002  (the same for all)
         """Return whether values below and above zero can have been dropped."""
         return self.below and not self.nothing, self.above and not self.nothing
 
-    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
         """Return the error bounds where tiers were dropped: noise and pull each have a part of the failures.
 
         Where dropping pulls one way, noise and pull each have half of that side's failures; where it pulls
@@ -444,7 +428,7 @@ class Dropped:
         far = None if pull is None else noise_spread(scales, own / 2) + pull
         return ErrorBounds(far if self.below else near, far if self.above else near)
 
-    def failures(self, failure: Fraction, tail_factor: Fraction) -> tuple[Fraction, Fraction]:
+    def failures(self, failure: Fraction, tail_factor: TailFactor) -> tuple[Fraction, Fraction]:
         """Return what parts of an interval's failures noise and pull may use.
 
         Where the noise is seen before it is decided what to keep, each number of tiers has a part of its own
@@ -456,7 +440,7 @@ class Dropped:
         >>> Dropped(thresholds=9, scales=Fraction(2), tiers=5).failures(Fraction(1, 5), Fraction(8))
         (Fraction(1, 100), Fraction(1, 20))
         """
-        if tail_factor <= 1 or self.tiers == 0 or self.seen == "never":
+        if _is_none(tail_factor) or self.tiers == 0 or self.seen == "never":
             return failure, failure
         rest = failure * (1 - _USUAL)
         if self.seen == "all":
@@ -465,14 +449,14 @@ class Dropped:
             return failure * _USUAL, failure * _USUAL
         return rest / self.tiers, rest
 
-    def pull(self, chance: Fraction, tail_factor: Fraction) -> Fraction | None:
+    def pull(self, chance: Fraction, tail_factor: TailFactor) -> Fraction | None:
         """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
 
         Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A
         ``tail_factor`` of
         1 represents the interval of the noise alone. None represents any distance.
         """
-        if tail_factor <= 1 or self.nothing:
+        if _is_none(tail_factor) or self.nothing:
             return Fraction(0)
         if self.unknown:
             return None
@@ -528,6 +512,11 @@ class TierClipping:
         return replace(self, tiers=tuple(replace(tier, below=below, above=above) for tier in self.tiers))
 
     @property
+    def selects(self) -> bool:
+        """Return False: no tail was measured."""
+        return False
+
+    @property
     def one_sided(self) -> bool:
         """Return False: signs are not distinguished."""
         return False
@@ -553,19 +542,19 @@ class TierClipping:
         """Return False: a tier that holds too little to be seen was dropped, and the interval covers that."""
         return False
 
-    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
+    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
-        ends = [(tail_factor * self.last.at, self.last.most)]
+        ends = [(self.last.factors(tail_factor)[1] * self.last.at, self.last.most)]
         ends += [(tier.at, tier.most) for tier in self.tiers[self.kept :]]
         return next(((end, end) for end, most in ends if end < most), None)
 
-    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
+    def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
         """Return whether values below and above zero can have been clipped or dropped."""
         return self.below and not self.nothing, self.above and not self.nothing
 
-    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
         """Return the error bounds where each tier has its own point: proofs/clipped_tiers.md."""
-        if self.nothing or tail_factor <= 1:
+        if self.nothing or _is_none(tail_factor):
             return noise_alone(scales, failure)
         tiers = len(self.tiers)
         near = Fraction(sum(one_way_spread((scale,), failure * _NEAR / tiers) for scale in scales))
@@ -577,7 +566,12 @@ class TierClipping:
         return ErrorBounds(far if self.below else near, far if self.above else near)
 
 
-def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, tail_factor: Fraction) -> Fraction:
+def _is_none(tail_factor: TailFactor) -> bool:
+    """Return whether an interval is to cover nothing but noise."""
+    return tail_factor is not None and tail_factor <= 1
+
+
+def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, tail_factor: TailFactor) -> Fraction:
     """Return how far the noise and the pull of one tier go together, except with probability ``failure``."""
     tail = None if tier.nothing else tier.tail(tail_factor)
     if tail is None:

@@ -56,12 +56,11 @@ def _escaped(text: str) -> str:
 
 
 LEVEL = Fraction(19, 20)
-TAIL_FACTOR = Fraction(8)
-"""Level and tail factor of every interval that is shown."""
+TAIL_FACTOR: Fraction | None = None
+"""Level and tail factor of every interval that is shown: the one that was selected by what was measured."""
 FAR = 2
 """Multiple of the answer beyond which the end of an interval with exclusions is not shown."""
-FAR_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
-ANY_EXCLUDED = f"single values above {TAIL_FACTOR} times the clipping threshold"
+FAR_EXCLUDED = "single values far above the clipping threshold"
 ROW_EXCLUDES = "a row's `excludes`"
 """Place in Python where what an interval excludes is shown."""
 NO_LOWER, NO_UPPER = "no lower limit", "no upper limit"
@@ -170,6 +169,15 @@ class Published(Protocol):
 
     def interval(self, level: float | Fraction | str = 0.95) -> tuple[float, float]:
         """Return the ends of the interval that is shown."""
+
+
+def far_excluded(times: float) -> str:
+    """Describe values that reach further than so many times their cap.
+
+    >>> far_excluded(2.82837)
+    'single values above 2.8 times the clipping threshold'
+    """
+    return f"single values above {times:.2g} times the clipping threshold"
 
 
 def simultaneous(among: int) -> str:

@@ -19,6 +19,9 @@ _FINE = 1e-9
 Scales = tuple[Fraction, ...]
 """The scales of independent discrete Laplace noises, in steps."""
 
+TailFactor = Fraction | None
+"""Up to how many times its cap a record may count; None for what was selected, or else usual."""
+
 WholeEnds = tuple[int | None, int | None]
 """The low and the high end of an interval, in parts of a step; None where there is none."""
 
@@ -133,7 +136,11 @@ class Pull(Protocol):
     def insufficient_budget(self) -> bool:
         """True if the clipped amount is unknown."""
 
-    def excludes(self, tail_factor: Fraction) -> tuple[Fraction, Fraction] | None:
+    @property
+    def selects(self) -> bool:
+        """True if the tail factor was selected by what was measured, so that no end is too far to show."""
+
+    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records; None for nowhere.
 
         For values below and above zero, where no record counts for more than ``tail_factor`` times what it
@@ -152,16 +159,16 @@ class Pull(Protocol):
                 where that is not known.
         """
 
-    def pulled(self, tail_factor: Fraction) -> tuple[bool, bool]:
+    def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:
         """Return whether values below and above zero that reach no further can have been clipped."""
 
-    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: Fraction) -> ErrorBounds:
+    def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
         """Return the error bounds of an answer with these noises, except with probability ``failure``."""
 
 
 @lru_cache(maxsize=4096)
 def error_bounds(
-    scales: Scales, noise: str, pull: Pull | None, failure: Fraction, tail_factor: Fraction
+    scales: Scales, noise: str, pull: Pull | None, failure: Fraction, tail_factor: TailFactor
 ) -> ErrorBounds:
     """Return the error bounds of an answer with these noises, except with probability ``failure``.
 
@@ -179,9 +186,9 @@ def noise_alone(scales: Scales, failure: Fraction) -> ErrorBounds:
     return ErrorBounds(both, both)
 
 
-def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: Fraction) -> ErrorBounds:
+def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: TailFactor) -> ErrorBounds:
     """Return bounds without an end on the sides that were pulled from."""
-    if pull is None or pull.nothing or tail_factor <= 1:
+    if pull is None or pull.nothing or (tail_factor is not None and tail_factor <= 1):
         return error_bounds
     return ErrorBounds(None if pull.below else error_bounds.below, None if pull.above else error_bounds.above)
 
@@ -197,36 +204,44 @@ def one_way_spread(scales: Scales, failure: Fraction) -> int:
     return noise_spread(scales, 2 * failure) if failure < Fraction(1, 2) else 0
 
 
-def noise_and_pull(scales: Scales, tail: Tail, failure: Fraction) -> Fraction:
+def noise_and_pull(scales: Scales, tail: Tail, failure: Fraction, within: int | None = None) -> Fraction:
     """Return how far noise and pull go together, except with probability ``failure``.
 
     The noise is drawn after the point, so that Pr[noise + pull > t] is at most the mean over the noise of the
     tail's bound on Pr[pull > t - noise]. Distances are in units of the tail's scale, so that floats will do;
     the discrete noise is at most one step above a continuous one.
+
+    Args:
+        scales: The scales of the noises.
+        tail: The bound on the pull.
+        failure: The probability.
+        within: Noise up to which this is asked: what is larger has failures of its own. None for all noise.
     """
     sigma = float(sum(scales) / tail.scale)
+    noise = math.inf if within is None else float(within / tail.scale)
     least, most = 0.0, tail.height + 1 - (1 + sigma) * 2 * math.log(failure / 4)
     while most - least > most * _FINE:
         middle = (least + most) / 2
-        if _missed(middle, sigma, tail) > failure:
+        if _missed(middle, sigma, tail, noise) > failure:
             least = middle
         else:
             most = middle
     return tail.spared + tail.scale * Fraction(most) + 1
 
 
-def _missed(far: float, sigma: float, tail: Tail) -> float:
+def _missed(far: float, sigma: float, tail: Tail, within: float = math.inf) -> float:
     """Return the mean, over Laplace noise, of the tail's bound at (far - noise); in units of its scale.
 
-    It is exp(height - (far - noise)), and 1 where that is more.
+    It is exp(height - (far - noise)), and 1 where that is more; for noise beyond ``within`` as there.
     """
     room = far - tail.height
     if room <= 0:
         return 1.0
-    noise, pull = math.exp(-room / sigma), math.exp(-room)
-    near = abs(room / sigma - room) < _FINE
-    above = pull * room / sigma if near else (pull - noise) / (1 - sigma)
-    return noise / 2 + (pull / (1 + sigma) + above) / 2
+    end = min(room, within)
+    beyond, pull = math.exp(-end / sigma), math.exp(-room)
+    near = abs(end / sigma - end) < _FINE
+    above = pull * end / sigma if near else (pull - math.exp(end - room) * beyond) / (1 - sigma)
+    return math.exp(end - room) * beyond / 2 + (pull / (1 + sigma) + above) / 2
 
 
 Ends = tuple[Fraction, Fraction]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.release.bias import Clipping, Dropped
-from prdp.release.interval import Pull, Scales
+from prdp.release.interval import Pull, Scales, TailFactor
 
 _NOISE, _PULL = 0.7, 0.3
 """Shares of the failures: for noise beyond its bound, and for what the choice says of the pull."""
@@ -89,7 +89,7 @@ class TotalLaw:
 
 @lru_cache(maxsize=4096)
 def total_law(
-    scales: Scales, step: Fraction, pull: Pull | None, tail_factor: Fraction, *, signed: bool
+    scales: Scales, step: Fraction, pull: Pull | None, tail_factor: TailFactor, *, signed: bool
 ) -> TotalLaw | None:
     """Return the law of a noisy total; None where it is not one noise, and one choice of a threshold at most.
 
@@ -105,21 +105,22 @@ def total_law(
     if len(scales) != 1 or not (pull is None or isinstance(pull, Clipping)) or (pull and pull.measured):
         return None
     noise, unit = float(scales[0] * step), float(step)
-    if pull is None or tail_factor <= 1 or (pull.nothing and not pull.evidence):
+    if pull is None or max(pull.factors(tail_factor)) <= 1 or (pull.nothing and not pull.evidence):
         return TotalLaw(noise, unit, signed=signed)
     sides = _side(pull, 0, step, tail_factor), _side(pull, 1, step, tail_factor)
     times = math.inf if pull.blind else 1.0 if pull.nothing else float(pull.limited(tail_factor))
     return TotalLaw(noise, unit, sides, times, chosen=True, follows=pull.leader is not None, signed=signed)
 
 
-def _side(pull: Clipping, side: int, step: Fraction, tail_factor: Fraction) -> SideTail | None:
+def _side(pull: Clipping, side: int, step: Fraction, tail_factor: TailFactor) -> SideTail | None:
     """Return the tail of one side's pull; None where there is none."""
     if pull.nothing or not pull.pulled(tail_factor)[side]:
         return None
-    tail = None if pull.blind else pull.tail(tail_factor, None if pull.drawn is None else pull.drawn[side])
+    tail = None if pull.blind else pull.side_tail(side, tail_factor)
     if tail is None:
         return UNKNOWN
-    return SideTail(tail.height, float(tail.scale * step), float(tail.spared * step))
+    height = tail.height + math.log(pull.ways(tail_factor))
+    return SideTail(height, float(tail.scale * step), float(tail.spared * step))
 
 
 Limits = tuple[float, float]

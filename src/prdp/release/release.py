@@ -182,8 +182,8 @@ class Release(NumberLike):
         they were
         allowed to (see ``excludes``); no private interval can do without that (proofs/clip.md). An end is
         infinite where the table is so short of budget that nearly all of it may have been clipped.
-        Without a ``tail_factor`` it is 8, and an end that lies further away than twice the answer is
-        infinite too.
+        Without a ``tail_factor`` it is the one that was selected by the measured tail of the records; or 8
+        where no tail was measured, and an end that lies further away than twice the answer is infinite then.
         ``tail_factor=1`` is the interval of the noise alone.
 
         What other mechanisms drop or clip is outside of what it covers: see ``caveat``. A value that the
@@ -220,7 +220,7 @@ class Release(NumberLike):
         sides = [
             pull.pulled(formatting.TAIL_FACTOR)
             for pull in self._pulls
-            if pull.excludes(formatting.TAIL_FACTOR)
+            if pull.excludes(formatting.TAIL_FACTOR) and not pull.selects
         ]
         if self.chosen is not None or not sides or any(below and above for below, above in sides):
             return Horizon(limits, below=False, above=False)
@@ -241,7 +241,7 @@ class Release(NumberLike):
         low, high = (as_number(end) if end != kept else None for end, kept in pairs)
         return low, high
 
-    def between(self, chance: Fraction, tail_factor: Fraction = Fraction(1)) -> Ends:
+    def between(self, chance: Fraction, tail_factor: Fraction | None = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         chance = 1 - (1 - chance) / self.among  # any of so many may be selected (proofs/computed.md)
         if self.parts and self.ends is not None:
@@ -256,7 +256,7 @@ class Release(NumberLike):
             return -ENDLESS, ENDLESS  # a range that was chosen has no level, so there is no interval
         return self.around(1 - chance, tail_factor).ends(self.steps)
 
-    def _computed_between(self, failure: Fraction, tail_factor: Fraction) -> Ends:
+    def _computed_between(self, failure: Fraction, tail_factor: Fraction | None) -> Ends:
         """Return the ends of an answer that was computed from parts: proofs/computed.md."""
         limits = self.ends or (-ENDLESS, ENDLESS)
         laws = quotient_laws([part.law(tail_factor) for part in self.parts], limits)
@@ -269,20 +269,20 @@ class Release(NumberLike):
         totals = [part.exact for part in self.parts]
         return quotient_interval(self.rule, laws, totals, failure, limits=limits, center=self.center)
 
-    def law(self, tail_factor: Fraction) -> TotalLaw | None:
+    def law(self, tail_factor: Fraction | None) -> TotalLaw | None:
         """Return the law of its error as a part of an answer; None where that is not simple."""
         if self.noise != "laplace" or self.shape is not None or self.chosen is not None or self.ends:
             return None
         signed = self.clipped is None or (self.clipped.below and self.clipped.above)
         return total_law(self.noise_scales, self.step, self.clipping, tail_factor, signed=signed)
 
-    def around(self, failure: Fraction, tail_factor: Fraction) -> Around:
+    def around(self, failure: Fraction, tail_factor: Fraction | None) -> Around:
         """Return where the ends lie around an answer that noise was added to, whatever its number is."""
         if self.shape is not None:
             far = Fraction(self.shape.spread(1 - failure))
             return Around(ErrorBounds(far, far), self.step)
         found = error_bounds(self.noise_scales, self.noise, self.clipping, failure, tail_factor)
-        known = self.clipping is not None and tail_factor > 1 and not self.even
+        known = self.clipping is not None and tail_factor != 1 and not self.even
         return Around(found, self.step, self.clipping.sign if self.clipping and known else 0)
 
     @property
@@ -371,11 +371,16 @@ class Release(NumberLike):
             (first, name), *others = parts
             more = "".join(f", {beyond} from the {other}" for beyond, other in others)
             return f"{first} from the {name}{more}"
-        return (
-            formatting.FAR_EXCLUDED
-            if any(pull.excludes(formatting.TAIL_FACTOR) for pull in self._pulls)
-            else ""
-        )
+        return self._far_excluded
+
+    @property
+    def _far_excluded(self) -> str:
+        """Exclusions in multiples of the clipping threshold; empty for none."""
+        for pull in self._pulls:
+            ends = pull.excludes(formatting.TAIL_FACTOR)
+            if ends is not None and pull.at:
+                return formatting.far_excluded(float(max(ends) / pull.at))
+        return ""
 
     @property
     def stated_exclusion(self) -> str:
@@ -385,9 +390,7 @@ class Release(NumberLike):
     @property
     def exclusion_of_part(self) -> str:
         """Records whose contribution to a computed answer the interval of this part excludes."""
-        return self.excluded_records or (
-            formatting.ANY_EXCLUDED if any(p.excludes(formatting.TAIL_FACTOR) for p in self._pulls) else ""
-        )
+        return self.excluded_records or self._far_excluded
 
     def selected(self, among: int) -> Release:
         """Return the answer as one of so many that rows were selected from, or sorted, by what they are."""

@@ -214,7 +214,7 @@ class ReleaseColumn(LazySequence[Release]):
         drawn = not self.parts and all(one.chosen is None and one.ends is None for one in self.templates)
         return drawn or (bool(self.parts) and all(part.is_columnar for part in self.parts))
 
-    def between(self, chance: Fraction, tail_factor: Fraction) -> list[Ends]:
+    def between(self, chance: Fraction, tail_factor: Fraction | None) -> list[Ends]:
         """Return what ``Release.between`` says of each release."""
         if self.parts:
             return self._computed_between(1 - chance, tail_factor)
@@ -228,7 +228,7 @@ class ReleaseColumn(LazySequence[Release]):
             for which, _, low, high in self.whole_ends(around)
         ]
 
-    def _computed_between(self, failure: Fraction, tail_factor: Fraction) -> list[Ends]:
+    def _computed_between(self, failure: Fraction, tail_factor: Fraction | None) -> list[Ends]:
         """Return the same of answers that were computed from parts."""
         limits = [one.ends or (-ENDLESS, ENDLESS) for one in self.templates]
         each = 1 - failure / len(self.parts)
@@ -260,7 +260,7 @@ class ReleaseColumn(LazySequence[Release]):
             ends, parts = wholes[which]
             yield which, number * parts, *ends(number)
 
-    def around(self, failure: Fraction, tail_factor: Fraction) -> list[Around]:
+    def around(self, failure: Fraction, tail_factor: Fraction | None) -> list[Around]:
         """Return, for each set of facts of drawn answers, where the ends lie around them."""
         return [one.around(failure, tail_factor) for one in self.templates]
 

@@ -57,7 +57,7 @@ class Total(Release):
     @property
     def horizon(self) -> Horizon:
         """Limit of the ends that are shown: as of one answer, where the clipping has one direction."""
-        pulls = [pull for pull in self._pulls if pull.excludes(formatting.TAIL_FACTOR)]
+        pulls = [pull for pull in self._pulls if pull.excludes(formatting.TAIL_FACTOR) and not pull.selects]
         sides = [pull.pulled(formatting.TAIL_FACTOR) for pull in pulls]
         below, above = any(below for below, _ in sides), any(above for _, above in sides)
         one_sided = below != above
@@ -76,7 +76,7 @@ class Total(Release):
         parts = tuple((count, Fraction(1), scale) for scale, count in sorted(each.items()))
         return Fraction(math.ceil(weighted_spread(parts, failure)))
 
-    def between(self, chance: Fraction, tail_factor: Fraction = Fraction(1)) -> Ends:
+    def between(self, chance: Fraction, tail_factor: Fraction | None = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         if self._is_of_noise:
             far = self._noise_spread((1 - chance) / self.among) * self.step

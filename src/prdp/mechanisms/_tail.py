@@ -1,0 +1,186 @@
+"""Measure budget by octaves below a clipping threshold, and select how far above it an interval reaches.
+
+Both follow the draw of the threshold. In full: proofs/tail.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prdp.cells.columns import Column, Places
+from prdp.levels import quarter_octaves
+from prdp.release import formatting
+from prdp.release.bias import Clipping
+from prdp.release.interval import ErrorBounds, Scales, noise_spread
+
+OCTAVES = 12
+"""Number of octaves below the threshold that are measured."""
+
+_BITS = 20
+_HALF_OCTAVE = 2
+Floats = NDArray[np.float64]
+
+
+def _factor(half_octaves: int) -> Fraction:
+    """Return so many half octaves as a factor, a little less, as candidates are rounded."""
+    exact = quarter_octaves(_HALF_OCTAVE * half_octaves, _BITS)
+    return Fraction(exact - (exact >> (_BITS - 4)), 1 << _BITS)
+
+
+COUNT_MENU = (_factor(1), _factor(2))
+SUM_MENU = (_factor(1), _factor(2), _factor(3), _factor(4), _factor(6))
+"""Tail factors to select from: half octaves up to 2 for counts and up to 8 for sums."""
+
+# Chosen on made-up sets and then frozen: experiments/choosing/tails.py.
+_SEEN = 4.0  # scales of noise that an octave's mass must pass
+_SLACK = 1.25  # of the mass that the choice leaves in an octave
+_ROOM = 3.0  # times the expected pull that an end allows for
+_CAP = 2.0  # times the answer: an end further away is of a smaller tail factor
+_LEAST_RISE = 1.05
+_STEEP = 1.02 * math.log(2)  # from where on values beyond the threshold add up to less the further they are
+
+
+def octaves_below(high: Column, caps: Column) -> Places:
+    """Return in which octave below its cap each value lies; ``OCTAVES`` for one above it, or further below.
+
+    >>> from prdp.cells.columns import exact_column
+    >>> octaves_below(exact_column([9, 8, 5, 4, 1, 0]), exact_column([8] * 6)).tolist()
+    [12, 0, 0, 1, 3, 12]
+    """
+    times = np.minimum(np.floor_divide(caps, np.maximum(high, 1)), 1 << OCTAVES)
+    octave = np.frexp(times.astype(np.float64))[1] - 1
+    inside = np.asarray((high > 0) & (times > 0), dtype=bool)
+    found: Places = np.where(inside, octave, OCTAVES).astype(np.intp)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TailRule:
+    """Select a tail factor for each of many answers by their measured octaves: a function of what was drawn.
+
+    Attributes:
+        menu: The tail factors that there are, ascending.
+        part: The part of the share that measured the octaves.
+        share: The share.
+    """
+
+    menu: tuple[Fraction, ...]
+    part: Fraction
+    share: Fraction
+
+    @classmethod
+    def of(cls, *, counted: bool, part: Fraction, share: Fraction) -> TailRule:
+        """Return the rule of counts, or of sums."""
+        return cls(COUNT_MENU if counted else SUM_MENU, part, share)
+
+    @property
+    def threshold(self) -> float:
+        """The mass from which on an octave is visible, times the share."""
+        return _SEEN / float(self.part)
+
+    def weights(self, masses: Column, quanta: Fraction) -> Floats:
+        """Return masses times the share; one counts so many quanta's worth of budget."""
+        found: Floats = masses.astype(np.float64) * float(self.share * quanta)
+        return found
+
+    def visible(self, masses: Floats, pooled: Floats, groups: int) -> tuple[Floats, Places]:
+        """Return masses to go by, and the first octave of each row that is visible in them; -1 for none.
+
+        Where a row shows none, its masses are the mean of all groups'.
+
+        Args:
+            masses: Noisy masses, times the share: a row for each answer, a column for each octave.
+            pooled: The mean of the groups' masses, for each row.
+            groups: The number of groups.
+        """
+        own = _first(masses > self.threshold)
+        mean = _first(pooled > self.threshold / math.sqrt(groups))
+        alone = own >= 0
+        return np.where(alone[:, None], masses, pooled), np.where(alone, own, mean)
+
+    def on(self, clipping: Clipping, below: int, above: int) -> Clipping:
+        """Return the facts with the tail factors at two places of the menu."""
+        return replace(clipping, selected=(self.menu[below], self.menu[above]), menu=len(self.menu))
+
+    def selected(
+        self,
+        clipping: Clipping,
+        scales: Scales,
+        depth: float,
+        sides: Sequence[tuple[Floats, Places]],
+        sizes: Floats,
+    ) -> Places:
+        """Return which tail factor each answer gets, a column for each side; answers share the given facts.
+
+        Args:
+            clipping: The facts, with no tail factor selected.
+            scales: The scales of the noises.
+            depth: The mass of the octave at which the choice of a threshold stops, times the share.
+            sides: For values below and above zero, or for all of them, what ``visible`` returns.
+            sizes: The absolute values of the answers, in steps.
+        """
+        bounds = [
+            self.on(clipping, place, place).error_bounds(scales, 1 - formatting.LEVEL, None)
+            for place in range(len(self.menu))
+        ]
+        noise, signed = noise_spread(scales, 1 - formatting.LEVEL), len(sides) > 1
+        found = np.zeros((len(sizes), len(sides)), np.intp)
+        for side, (masses, octave) in enumerate(sides):
+            point = clipping.drawn[side] if clipping.drawn else clipping.at
+            ends = [(bound.below if signed and not side else bound.above) or Fraction(0) for bound in bounds]
+            pull = _pull(masses, octave, depth, math.log2(clipping.at / point))
+            which = np.full(len(sizes), len(self.menu) - 1)
+            for place in range(len(self.menu) - 1, -1, -1):
+                topped = self.menu[place] * point >= clipping.most
+                room = float((ends[place] - noise) * self.share / point)
+                which[(room >= _ROOM * pull) | topped] = place
+            others = sides[1 - side][1] >= 0 if signed else np.zeros(len(sizes), dtype=bool)
+            which[(octave < 0) & others] = 0
+            found[:, side] = _capped(which, bounds, ends, sizes, others)
+        return found
+
+
+def _pull(masses: Floats, octave: Places, depth: float, above: float) -> Floats:
+    """Return what clipping is expected to take, by the octaves' slope, in caps of mass 1/share.
+
+    That is infinite where the slope is too flat, and where no octave is visible. ``above`` is how many
+    octaves the common threshold lies above that of the side.
+    """
+    seen = np.take_along_axis(masses, np.maximum(octave, 0)[:, None], axis=1)[:, 0]
+    slope = np.log(np.maximum(seen / (_SLACK * depth), _LEAST_RISE)) / (octave + 0.5)
+    steep = (slope > _STEEP) & (octave >= 0)
+    slope = np.where(steep, slope, 1.0)
+    fall = slope - math.log(2)
+    found: Floats = np.where(steep, depth * math.log(2) / (slope * fall) * np.exp(-fall * above), np.inf)
+    return found
+
+
+def _capped(
+    which: Places,
+    bounds: Sequence[ErrorBounds],
+    ends: Sequence[Fraction],
+    sizes: Floats,
+    free: NDArray[np.bool_],
+) -> Places:
+    """Return smaller tail factors where ends would lie too far from answers that are not ``free``."""
+    found = which.copy()
+    for place in range(len(ends) - 1, 0, -1):
+        far = np.full(len(sizes), float(ends[place]))
+        bound = bounds[place]
+        if bound.up is not None:
+            far = np.minimum(far, float(bound.times) * (sizes + bound.up) - sizes)
+        found[(found == place) & (far > _CAP * sizes) & ~free] = place - 1
+    return found
+
+
+def _first(there: Any) -> Places:
+    """Return the first column of each row that is true; -1 for none."""
+    found: Places = np.where(there.any(axis=1), there.argmax(axis=1), -1)
+    return found
