@@ -66,10 +66,11 @@ BOUNDS = {
 
 def compared(answers: Any, truth: list[tuple[Any, ...]]) -> str:
     """Return how many numbers with an interval hold the truth, and how many plain cells are the truth."""
-    keyed = {_key(row): row for row in truth}
     held = missed = same = other = absent = 0
     for row in answers.rows:
-        true = keyed.get(_key([value_of(_plain(cell)) for cell in row]))
+        places = [k for k, cell in enumerate(row) if not isinstance(cell, Release | ComputedAnswer)]
+        keyed = {tuple(_comparable(one[k]) for k in places): one for one in truth}
+        true = keyed.get(tuple(_comparable(row[k]) for k in places))
         true = truth[0] if len(truth) == len(answers.rows) == 1 else true
         if true is None:
             absent += 1
@@ -95,18 +96,9 @@ def compared(answers: Any, truth: list[tuple[Any, ...]]) -> str:
     )
 
 
-def _plain(cell: Any) -> Any:
-    return None if isinstance(cell, Release | ComputedAnswer) else cell
-
-
-def _key(row: Any) -> tuple[Any, ...]:
-    texts = tuple(cell for cell in row if isinstance(cell, str))
-    small = (cell for cell in row if isinstance(cell, int | float) and not isinstance(cell, bool))
-    return texts, tuple(cell for cell in small if _is_public(cell))
-
-
-def _is_public(cell: float) -> bool:
-    return 2020 < cell < 2026 or (0 <= cell <= 110 and cell == int(cell) and cell % 10 == 0)
+def _comparable(value: Any) -> Any:
+    found = value_of(value)
+    return round(found, 6) if isinstance(found, float) else found
 
 
 def main() -> None:

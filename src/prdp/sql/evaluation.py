@@ -65,7 +65,8 @@ class Evaluation:
         if drawn.table is not None:  # the same question, asked twice, has the same answers
             name = self._named.setdefault(id(drawn.table), name)
         rows = []
-        for row, (key, releases) in enumerate(zip(drawn.keys, drawn.rows, strict=True)):
+        for row, (listed, releases) in enumerate(zip(drawn.keys, drawn.rows, strict=True)):
+            key = listed if asked.by is None else asked.by.key(listed)
             share = drawn.table.share if drawn.table is not None else releases[0].share if releases else 0
             one = [release.selected(self._among) for release in releases]
             nodes: dict[str, Node] = {called: constant(value) for called, value in drawn.known.items()}

@@ -235,7 +235,8 @@ def _questioned(asked: Compiled) -> Questioned:
         return queryable
     entry = asked.groups[0].checked.source
     try:
-        return queryable.group_by(*(item.key for item in asked.groups), keys=asked.keys)
+        assert asked.by is not None  # noqa: S101  (it has groups)
+        return queryable.group_by(*asked.by.by, keys=asked.keys)
     except InvalidRequest as wrong:
         raise SqlError(asked.statement.text, span_of(entry, asked.statement.text), wrong.parts) from None
 

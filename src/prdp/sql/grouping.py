@@ -33,6 +33,7 @@ from prdp.expressions.nodes import (
     Column,
     Compare,
     InList,
+    IsNull,
     Literals,
     Moment,
     Negate,
@@ -87,7 +88,7 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
     conditions = conjuncts(where)
     if item.part:
         return _moments(item, conditions)
-    listed = _listed(item.checked.node, conditions)
+    listed = allowed_values(item.checked.node, conditions)
     if listed is not None:
         return listed
     if (years := _years(item.checked.node, conditions)) is not None:
@@ -130,24 +131,10 @@ def search_of(listed: Any) -> Mapping[str, Any] | None:
 
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
     """Return what a caller lists for an entry of GROUP BY, or what was found; capitals do not matter."""
-    if (replaced := _replaced(item.checked.node, keys)) is not None:
-        return replaced
     wanted = {name.lower() for name in (*item.names, item.text)}
     listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
     refuse_queries(listed, "keys", f" for {item.text!r}")
     return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed
-
-
-def _replaced(node: Node, keys: Mapping[str, Any]) -> list[Any] | None:
-    """Return the keys of coalesce(job, 'unknown'): those listed for the column, and the constant."""
-    match node:
-        case Call(name="coalesce", args=(Column(name=column), constant)) if isinstance(constant, Literals):
-            listed = next((one for name, one in keys.items() if str(name).lower() == column.lower()), None)
-            return (
-                list(dict.fromkeys([*listed, constant.value])) if isinstance(listed, list | tuple) else None
-            )
-        case _:
-            return None
 
 
 def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:
@@ -160,7 +147,7 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
 
     def may_be(key: Any) -> bool:
         try:
-            typed = typed_key(key, name, kind)
+            typed = None if key is None else typed_key(key, name, kind)
         except InvalidRequest:  # which whoever makes the groups says
             return True
         return all(evaluate(condition, {name: typed}) is True for condition in decisive)
@@ -197,7 +184,7 @@ def kept_together(items: Sequence[GroupItem], keys: Any, where: Node | None, pla
     return [key for key in keys if all(part in allowed for part, allowed in zip(key, kept, strict=True))]
 
 
-def _listed(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
+def allowed_values(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
     """Return the values that all conditions allow, as far as they list any."""
     found: list[Any] | None = None
     for condition in conditions:
@@ -210,6 +197,8 @@ def _listed(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
 def _allowed(condition: Node, node: Node) -> list[Any] | None:
     """Return the values that a condition allows: of an IN list, an equality, or several joined by OR."""
     match condition:
+        case IsNull() if condition.operand == node:
+            return [None]
         case InList() if condition.operand == node:
             return list(dict.fromkeys(item.value for item in condition.items))
         case Compare(op="=") if isinstance(condition.right, Literals) and condition.left == node:
@@ -236,7 +225,7 @@ def _denied(node: Node, conditions: Sequence[Node]) -> list[Any]:
     return found
 
 
-def _limits(node: Node, conditions: Sequence[Node]) -> dict[str, list[Any]]:
+def limits_of(node: Node, conditions: Sequence[Node]) -> dict[str, list[Any]]:
     """Return the constants that an expression is compared with, by the comparison."""
     found: dict[str, list[Any]] = {"<": [], "<=": [], ">": [], ">=": [], "=": []}
     for condition in conditions:
@@ -254,7 +243,7 @@ def _limits(node: Node, conditions: Sequence[Node]) -> dict[str, list[Any]]:
 
 def _moments(item: GroupItem, conditions: Sequence[Node]) -> list[Any] | None:
     """Return the first moments of all months, weeks, ... that WHERE allows, from its two ends."""
-    limits = _limits(item.checked.node, conditions)
+    limits = limits_of(item.checked.node, conditions)
     lows, highs = [*limits[">"], *limits[">="]], [*limits["<"], *limits["<="]]
     if not lows or not highs or item.part not in get_args(Calendar):
         return None
@@ -313,7 +302,7 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
     node = item.checked.node
     round_to = derived_rounding(node, planner.schema, planner.round_to)
     ends = bound(node, _held(where, ranges_of(planner.bounds), planner))
-    limits = _limits(item.checked.node, conjuncts(where))
+    limits = limits_of(item.checked.node, conjuncts(where))
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
     if not round_to or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):

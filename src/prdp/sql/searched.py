@@ -44,7 +44,8 @@ def searched(
         else:
             lists.append(listed)
     found = crossed(asked.groups, lists) if all(lists) else []
-    return replace(asked, keys=found), rest, tuple(dict.fromkeys(notes))
+    assert asked.by is not None  # noqa: S101  (it has groups)
+    return replace(asked, by=replace(asked.by, listed=found)), rest, tuple(dict.fromkeys(notes))
 
 
 def _refuse_unless_both_fit(

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError, Words
-from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null
+from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, conjuncts
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
+from prdp.sql.plausible import PublicFacts
 from prdp.sql.reading import SqlStatement, sql_of
 from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.released_rows import Sorted
@@ -41,6 +43,7 @@ class SelectReader:
         aliases: What earlier items are called, and what they are.
         queries: What is asked so far, each once.
         sources: For each query, the first part of the statement that asks it.
+        facts: What is public of the columns.
         extra: Reads windows, ends of intervals and subqueries as values.
         notes: Notes on how aggregates were read, where SQL would read them otherwise.
     """
@@ -54,6 +57,7 @@ class SelectReader:
     queries: list[Query] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
     extra: ExtraReader = field(init=False)
+    facts: PublicFacts = field(default_factory=lambda: PublicFacts((), {}))
     notes: list[str] = field(default_factory=list)
     _filter: Node | None = None
 
@@ -133,7 +137,10 @@ class SelectReader:
         """Return the condition of a FILTER."""
         if unread(node, ("this", "expression")) is not None:
             self.refuse(node, "this FILTER has a part that is not read")
-        return self._row(node.expression.this, Kind.BOOLEAN)
+        held = self._row(node.expression.this, Kind.BOOLEAN)
+        for part in conjuncts(held):
+            self.notes += self.facts.check(part, partial(self.refuse, node.expression))
+        return held
 
     def _refuse_window_over_rows(self, node: Any) -> None:
         """Refuse a window over what is neither aggregated nor grouped by."""
@@ -232,6 +239,7 @@ class SelectReader:
     def row(self, node: Any, expected: Kind | None = None) -> Node:
         """Return what an aggregate is over, within its FILTER."""
         row = self._row(node, expected)
+        self.notes += self.facts.notes(row)
         return row if self._filter is None else Case(((self._filter, row),), Null())
 
     def rows(self, source: Any) -> Node:

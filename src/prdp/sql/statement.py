@@ -9,26 +9,19 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from prdp.declare.exact import short_repr
-from prdp.errors import Argument, InvalidRequest, Words
+from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, Null, conjunction
+from prdp.expressions.nodes import conjuncts as conjuncts_of
 from prdp.plan.queries import Query
-from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.catalog import Catalog, PublicTable, Queryable
 from prdp.sql.constants import whole_in
 from prdp.sql.from_clause import first_names, rows_of, with_queries
-from prdp.sql.grouping import (
-    GroupItem,
-    SearchedKeys,
-    callers_keys,
-    crossed,
-    found_keys,
-    kept_by_where,
-    kept_together,
-    search_of,
-)
+from prdp.sql.group_keys import GroupKeys, group_keys
+from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
+from prdp.sql.plausible import PublicFacts
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct, unread
 from prdp.sql.released_rows import Item
@@ -65,7 +58,7 @@ class Compiled:
         sources: For each query, the part of the statement that asks it first.
         queryable: The table or join that is asked, filtered.
         groups: What groups are distinguished by.
-        keys: Their public keys, as ``group_by`` takes them.
+        by: What groups are made by, with their public keys; None for one group of all records.
         notes: Notes on how aggregates were read.
     """
 
@@ -75,8 +68,13 @@ class Compiled:
     sources: tuple[Any, ...] = ()
     queryable: Queryable | None = None
     groups: tuple[GroupItem, ...] = ()
-    keys: Any = None
+    by: GroupKeys | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> Any:
+        """Public keys of groups, as ``group_by`` takes them; None for one group of all records."""
+        return None if self.by is None else self.by.listed
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -279,12 +277,14 @@ def _from(clause: Any, query: Any) -> frozenset[str]:
 
 def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: Mapping[str, Any]) -> Compiled:
     """Return what a statement asks about rows that are known: clause by clause, in SQL's own order."""
+    reader.facts = PublicFacts(tuple(reader.schema), queryable.planner.bounds, keys)
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
     reader.groups = tuple(group_items(select, reader))
     tail = read_output(reader, select, reader.extra)
     if not reader.queries and tail.limit != 0:
         _refuse_no_aggregate(reader.statement, select)
+    found = group_keys(reader, keys, where, queryable) if reader.groups else None
     return Compiled(
         reader.statement,
         tail,
@@ -292,8 +292,8 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         tuple(reader.sources),
         queryable,
         reader.groups,
-        _keys(reader, keys, where, queryable) if reader.groups else None,
-        tuple(dict.fromkeys(reader.notes)),
+        found,
+        tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
     )
 
 
@@ -380,12 +380,14 @@ def _filtered(
     queryable: Queryable, relation: RowRelation, reader: SelectReader
 ) -> tuple[Queryable, Node | None]:
     """Return the table or join with all conditions of the statement, and these as one."""
-    nodes = [
-        NodeReader(reader.names.statement, nothing_special)
-        .check(node, part, reader.schema, Kind.BOOLEAN)
-        .node
-        for node, part in relation.conditions
-    ]
+    nodes = []
+    for node, part in relation.conditions:
+        checked = NodeReader(reader.names.statement, nothing_special).check(
+            node, part, reader.schema, Kind.BOOLEAN
+        )
+        for one in conjuncts_of(checked.node):
+            reader.notes += reader.facts.check(one, partial(reader.refuse, part))
+        nodes.append(checked.node)
     held = [*nodes, *([] if reader.hoisted is None else [reader.hoisted])]
     if held:
         queryable = queryable.filtered(held[0] if len(held) == 1 else conjunction(held))
@@ -431,51 +433,3 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     listed = scope.public_keys(node)
     part = unit_of(node) if truncated else ""
     return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
-
-
-def _advice(text: str, name: str) -> Words:
-    """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
-    dates = _DATE_PART.search(text)
-    where = (
-        f"WHERE {dates[1]} BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
-        if dates
-        else f"WHERE {text} IN (...)"
-    )
-    return (
-        f"List them: {where}, ",
-        Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
-        ", or JOIN a public table that has them. Or let a part of the share find them: ",
-        Argument("keys", {name: "private"}),
-        ".",
-    )
-
-
-def _keys(reader: SelectReader, keys: Mapping[str, Any], where: Node | None, queryable: Queryable) -> Any:
-    """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
-    together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
-    planner = queryable.planner
-    if together is not None:
-        pairs = list(together.keys) if isinstance(together, ReleaseTable) else together
-        return kept_together(reader.groups, pairs, where, planner)
-    lists: list[Any] = []
-    for item in reader.groups:
-        listed = callers_keys(item, keys)
-        search = search_of(listed)
-        if search is not None:
-            lists.append(search)
-            continue
-        found = found_keys(item, where, planner) if listed is None else list(listed)
-        kept = kept_by_where(item, found or [], where, planner)
-        if found and not kept:
-            reader.refuse(item.checked.source, f"WHERE leaves none of the listed keys of {item.text}")
-        if not found:
-            reader.refuse(
-                item.checked.source,
-                f"the keys of {item.text} are not known, and cannot be read from the records: which values "
-                "occur may give one away",
-                _advice(item.text, item.names[0]),
-            )
-        lists.append(kept)
-    if any(isinstance(listed, Mapping) for listed in lists):
-        return SearchedKeys(tuple(lists))
-    return crossed(reader.groups, lists)

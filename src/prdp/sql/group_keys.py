@@ -1,0 +1,318 @@
+"""The public keys of a GROUP BY: listed, or followed from the keys of columns; NULL where it is listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+from prdp.errors import Argument, Words
+from prdp.expressions.evaluate import evaluate, value_of
+from prdp.expressions.nodes import (
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Compare,
+    InList,
+    IsNull,
+    IsTrue,
+    Literals,
+    Moment,
+    Node,
+    Not,
+    Null,
+    Number,
+    Text,
+    columns,
+    conjuncts,
+    walk,
+)
+from prdp.plan.planner import Planner
+from prdp.release.table import ReleaseTable
+from prdp.schema import Kind
+from prdp.sql.catalog import Queryable
+from prdp.sql.grouping import (
+    GroupItem,
+    SearchedKeys,
+    allowed_values,
+    callers_keys,
+    crossed,
+    found_keys,
+    kept_by_where,
+    kept_together,
+    limits_of,
+    search_of,
+)
+from prdp.sql.select_list import SelectReader
+
+MAX_FOLLOWED = 10_000
+"""Number of combinations of columns' keys from which those of an expression are followed."""
+
+_MAX_DAYS = 40_000
+_DATE_PART = re.compile(r"date_trunc\('\w+', (\w+)\)|(?:year|quarter|month|week|day)\((\w+)\)")
+_OF_DAYS = frozenset(
+    {"year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "coalesce", "nullif"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKeys:
+    """What groups are made by.
+
+    Attributes:
+        by: The arguments of ``group_by``.
+        listed: Their keys, as ``group_by`` takes them.
+        shown: For each entry, the keys that stand for others in what is asked.
+        notes: Which rows are in no group.
+    """
+
+    by: tuple[Any, ...]
+    listed: Any
+    shown: tuple[Mapping[Any, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    lists: tuple[Sequence[Any], ...] = field(default=())
+
+    def key(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """Return a group's key as it is shown."""
+        named = self.shown or ({},) * len(row)
+        return tuple(_shown(one.get(_plain(value), value)) for one, value in zip(named, row, strict=True))
+
+
+def _shown(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | bool) else float(value) if isinstance(value, int) else value
+
+
+def group_keys(
+    reader: SelectReader, keys: Mapping[str, Any], where: Node | None, queryable: Queryable
+) -> GroupKeys:
+    """Return the public keys of all groups, or refuse an entry whose keys nothing public says."""
+    planner = queryable.planner
+    by = tuple(item.key for item in reader.groups)
+    together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
+    if together is not None:
+        pairs = list(together.keys) if isinstance(together, ReleaseTable) else together
+        notes = tuple(_excluded(item, (), where, exhaustive=False) for item in reader.groups)
+        listed = kept_together(reader.groups, pairs, where, planner)
+        return GroupKeys(by, listed, notes=tuple(filter(None, notes)))
+    lists: list[Any] = []
+    stated: list[str] = []
+    for item in reader.groups:
+        listed = callers_keys(item, keys)
+        search = search_of(listed)
+        if search is not None:
+            lists.append(search)
+            continue
+        found, exhaustive = _listed(reader, item, listed, keys, where, planner)
+        lists.append(found)
+        stated.append(_excluded(item, found, where, exhaustive=exhaustive))
+    if any(isinstance(listed, Mapping) for listed in lists):
+        return GroupKeys(by, SearchedKeys(tuple(lists)))
+    replaced = [_with_null(reader, item, listed) for item, listed in zip(reader.groups, lists, strict=True)]
+    asked = [listed for _, listed, _ in replaced]
+    return GroupKeys(
+        tuple(key for key, _, _ in replaced),
+        crossed(reader.groups, asked),
+        tuple(shown for _, _, shown in replaced) if any(shown for _, _, shown in replaced) else (),
+        tuple(filter(None, stated)),
+        tuple(asked),
+    )
+
+
+def _listed(  # noqa: PLR0917  (all that is public of an entry)
+    reader: SelectReader,
+    item: GroupItem,
+    listed: Any,
+    keys: Mapping[str, Any],
+    where: Node | None,
+    planner: Planner,
+) -> tuple[list[Any], bool]:
+    """Return the keys of one entry that is not searched, and whether they are all that it can be."""
+    node, exhaustive = item.checked.node, listed is None
+    kinds = {planner.schema[name].kind for name in columns(node)}
+    if listed is not None:
+        found: list[Any] | None = list(listed)
+    elif kinds == {Kind.MOMENT} and not isinstance(node, Column) and not item.part:
+        found = _followed(node, keys, where, planner) or found_keys(item, where, planner)
+    else:
+        found = found_keys(item, where, planner)
+    if not found and not item.part:
+        found = _followed(node, keys, where, planner)
+        exhaustive = kinds <= {Kind.MOMENT, Kind.BOOLEAN}
+    kept = kept_by_where(item, found or [], where, planner)
+    if found and not kept:
+        reader.refuse(item.checked.source, f"WHERE leaves none of the listed keys of {item.text}")
+    if not found:
+        reader.refuse(
+            item.checked.source,
+            f"the keys of {item.text} are not known, and cannot be read from the records: which values "
+            "occur may give one away",
+            _advice(item.text, item.names[0]),
+        )
+    return kept, exhaustive
+
+
+def _advice(text: str, name: str) -> Words:
+    """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
+    dates = _DATE_PART.search(text)
+    where = (
+        f"WHERE {dates[1] or dates[2]} BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
+        if dates
+        else f"WHERE {text} IN (...)"
+    )
+    return (
+        f"List them: {where}, ",
+        Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
+        ", or JOIN a public table that has them. Or let a part of the share find them: ",
+        Argument("keys", {name: "private"}),
+        ".",
+    )
+
+
+def _followed(node: Node, keys: Mapping[str, Any], where: Node | None, planner: Planner) -> list[Any] | None:
+    """Return the values that an expression has for the public keys of its columns, and for NULL."""
+    known: dict[str, list[Any]] = {}
+    for name in sorted(columns(node)):
+        found = _values_of(name, node, keys, where, planner)
+        if found is None:
+            return None
+        known[name] = list(dict.fromkeys([*found, None]))
+    count = 1
+    for values in known.values():
+        count *= len(values)
+    if not known or count > max(MAX_FOLLOWED, _MAX_DAYS + 1):
+        return None
+    results = (evaluate(node, dict(zip(known, row, strict=True))) for row in product(*known.values()))
+    followed = dict.fromkeys(_as_key(value) for value in results if value is not None)
+    return sorted(followed) if all(isinstance(one, int | float) for one in followed) else list(followed)
+
+
+def _as_key(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _values_of(
+    name: str, node: Node, keys: Mapping[str, Any], where: Node | None, planner: Planner
+) -> list[Any] | None:
+    """Return the public values of a column: listed, in WHERE, truth values, or the days of a range."""
+    listed = next((one for called, one in keys.items() if str(called).lower() == name.lower()), None)
+    if isinstance(listed, ReleaseTable):
+        return [value_of(key) for (key,) in listed.keys]
+    if isinstance(listed, list | tuple):
+        return [value_of(key) for key in listed]
+    allowed = allowed_values(Column(name), conjuncts(where))
+    if allowed is not None:
+        return allowed
+    kind = planner.schema[name].kind if name in planner.schema else None
+    if kind is Kind.BOOLEAN:
+        return [False, True]
+    if kind is Kind.MOMENT:
+        return _days(Column(name), node, conjuncts(where))
+    return None
+
+
+def _days(column: Column, node: Node, conditions: Sequence[Node]) -> list[Any] | None:
+    """Return the days that WHERE allows, where an expression asks for no more of a moment than its day."""
+    calls = {part.name for part in walk(node) if isinstance(part, Call)}
+    limits = limits_of(column, conditions)
+    lows, highs = [*limits[">"], *limits[">="]], [*limits["<"], *limits["<="]]
+    moments = all(isinstance(end, datetime) for end in (*lows, *highs))
+    if not calls or not calls <= _OF_DAYS or not lows or not highs or not moments:
+        return None
+    low, high = max(lows), min(highs)
+    first = low.replace(hour=0, minute=0, second=0, microsecond=0)
+    days = (high - first).days + 1
+    open_end = high in limits["<"]
+    if not 0 < days <= _MAX_DAYS:
+        return None
+    found = (first + timedelta(days=number) for number in range(days))
+    return [day for day in found if day < high or (day == high and not open_end)]
+
+
+def _with_null(
+    reader: SelectReader, item: GroupItem, listed: list[Any]
+) -> tuple[Any, list[Any], Mapping[Any, Any]]:
+    """Return what is grouped by, its keys and what these stand for, where NULL is one of the keys.
+
+    A constant that no other key is represents NULL; a row that has it is in no group, as with any value that
+    is not listed.
+    """
+    if None not in listed:
+        return item.key, listed, {}
+    if item.part:
+        reader.refuse(
+            item.checked.source, "a month, week or day that is NULL is no group", "Add IS NOT NULL."
+        )
+    node, others = item.checked.node, [key for key in listed if key is not None]
+    if item.checked.kind is Kind.BOOLEAN:
+        shown: dict[Any, Any] = {"NULL": None, "true": True, "false": False}
+        branches = ((IsNull(node), Text("NULL")), (IsTrue(node), Text("true")))
+        key = Case(branches, Text("false"))
+        return key, ["NULL" if one is None else str(bool(one)).lower() for one in listed], shown
+    missing = _constant_beside(others, item.checked.kind)
+    stands = missing.value
+    key = Case(((IsNull(node), missing), (Compare("=", node, missing), Null())), node)
+    return key, [stands if one is None else one for one in listed], {stands: None}
+
+
+def _constant_beside(keys: Sequence[Any], kind: Kind | None) -> Text | Number | Moment:
+    """Return a constant of a kind that none of the keys is."""
+    if kind is Kind.TEXT:
+        name = "NULL"
+        while name in keys:
+            name += "_"
+        return Text(name)
+    if kind is Kind.MOMENT:
+        day = datetime(1, 1, 1)
+        while day in {value_of(key) for key in keys}:
+            day += timedelta(days=1)
+        return Moment(day)
+    numbers = {value_of(key) for key in keys}
+    number = -1.0
+    while number in numbers:
+        number -= 1
+    return Number(number)
+
+
+def _excluded(item: GroupItem, listed: Sequence[Any], where: Node | None, *, exhaustive: bool) -> str:
+    """Return a note on the rows that are in no group of an entry; empty where WHERE leaves none."""
+    node, conditions = item.checked.node, conjuncts(where)
+    if allowed_values(node, conditions) is not None:
+        return ""
+    may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)
+    words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["none of the keys"])]
+    return f"rows whose {item.text} is {' or '.join(words)} are in no group" if words else ""
+
+
+def _denied_null(node: Node, conditions: Sequence[Node]) -> bool:
+    """Return whether WHERE compares all columns of an expression, which it cannot where they are NULL."""
+    compared: set[str] = set()
+    for condition in conditions:
+        match condition:
+            case Compare(left=Column() as column) | Compare(right=Column() as column):
+                compared.add(column.name)
+            case InList(operand=Column() as column) | Not(operand=IsNull(operand=Column() as column)):
+                compared.add(column.name)
+    return bool(columns(node)) and columns(node) <= compared
+
+
+def _never_null(node: Node) -> bool:
+    match node:
+        case Column():
+            return node.required
+        case IsNull() | IsTrue():
+            return True
+        case Call(name="coalesce"):
+            return any(map(_never_null, node.args))
+        case Case():
+            held = all(isinstance(one, IsNull | IsTrue | Boolean) for one, _ in node.branches)
+            return held and all(map(_never_null, (*(then for _, then in node.branches), node.default)))
+        case _:
+            return isinstance(node, Literals)
