@@ -159,7 +159,7 @@ def test_preview_leaves_out_and_names_groups_of_nobody(folder: Path) -> None:
         "--runs", "3", "--share", "1", "--json",
     )  # fmt: skip
     assert '"empty": [\n      [\n        "east"' in ran.stdout, ran.stderr
-    nobody = "SELECT COUNT(*) AS n FROM loans WHERE branch = 'west'"
+    nobody = "SELECT COUNT(*) AS n FROM loans WHERE branch = 'east'"
     assert "has no record" in refused("preview", nobody, "--like", "sample.csv", "--runs", "2")
 
 

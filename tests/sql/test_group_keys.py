@@ -1,0 +1,127 @@
+"""NULL is a group where it is listed, rows in no group are stated, and what cannot be meant costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import prdp
+
+SIZE = 600
+
+
+def opened(**more: Any) -> prdp.Table:
+    place = np.arange(SIZE)
+    frame = pd.DataFrame(
+        {
+            "job": pd.array([("chef", "clerk", None)[k % 3] for k in place], dtype="string"),
+            "level": pd.array([(1, 2, 3, None)[k % 4] for k in place], dtype="Int64"),
+            "vip": pd.array([(True, None)[k % 2] for k in place], dtype="boolean"),
+            "age": place % 60 + 20,
+        }
+    )
+    policy = prdp.Policy.constant(10**9)
+    return prdp.open(frame, policy=policy, name="staff", bounds={"age": (0, 120), "level": (1, 3)}, **more)
+
+
+def counted(text: str, keys: dict[str, Any] | None = None) -> dict[Any, int]:
+    answers = opened(synthetic=True).sql(text, share="1/4", keys=keys)
+    return {row[0]: row[1] for row in answers.values}
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "wanted"),
+    [
+        ("job", ["chef", "clerk", None], {"chef": 200, "clerk": 200, None: 200}),
+        ("level", [1, 3, None], {1: 150, 3: 150, None: 150}),
+        ("vip", [True, False, None], {True: 300, False: 0, None: 300}),
+    ],
+)
+def test_a_null_key_that_is_listed_is_a_group(column: str, keys: list[Any], wanted: dict[Any, int]) -> None:
+    text = f"SELECT {column}, COUNT(*) FROM staff GROUP BY {column}"
+    assert counted(text, {column: keys}) == wanted
+
+
+def test_where_lists_null_too() -> None:
+    text = "SELECT job, COUNT(*) FROM staff WHERE job IN ('chef') OR job IS NULL GROUP BY job"
+    assert counted(text) == {"chef": 200, None: 200}
+
+
+def test_null_beside_another_key_is_a_group_of_its_own() -> None:
+    text = "SELECT job, level, COUNT(*) AS n FROM staff GROUP BY job, level"
+    answers = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef", None], "level": [1, None]})
+    assert {row[:2]: row[2] for row in answers.values} == {
+        ("chef", 1): 50,
+        ("chef", None): 50,
+        (None, 1): 50,
+        (None, None): 50,
+    }
+
+
+def test_a_record_whose_value_is_the_constant_that_represents_null_is_not_in_its_group() -> None:
+    frame = pd.DataFrame({"job": pd.array(["NULL", None, "chef"] * 100, dtype="string")})
+    table = prdp.open(frame, policy=prdp.Policy.constant(10**9), name="staff", synthetic=True)
+    text = "SELECT job, COUNT(*) FROM staff GROUP BY job"
+    assert table.sql(text, share="1/4", keys={"job": ["chef", None]}).values == [("chef", 100), (None, 100)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("coalesce(job, 'none')", {"chef": 200, "clerk": 200, "none": 200}),
+        ("upper(job)", {"CHEF": 200, "CLERK": 200}),
+        ("CASE WHEN job = 'chef' THEN 'kitchen' ELSE job END", {"kitchen": 200, "clerk": 200}),
+    ],
+)
+def test_keys_follow_from_those_of_a_column(expression: str, wanted: dict[str, int]) -> None:
+    text = f"SELECT {expression} AS k, COUNT(*) FROM staff GROUP BY {expression}"
+    assert counted(text, {"job": ["chef", "clerk"]}) == wanted
+
+
+def test_the_answer_says_which_rows_are_in_no_group() -> None:
+    table = opened(synthetic=True)
+    text = "SELECT job, COUNT(*) FROM staff GROUP BY job"
+    stated = table.sql(text, share="1/4", keys={"job": ["chef"]}).remarks
+    assert stated == ("rows whose job is NULL or none of the keys are in no group",)
+    with_null = table.sql(text, share="1/4", keys={"job": ["chef", None]}).remarks
+    assert with_null == ("rows whose job is none of the keys are in no group",)
+    listed = table.sql(text.replace("GROUP", "WHERE job IN ('chef') GROUP"), share="1/4").remarks
+    assert listed == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason", "advice"),
+    [
+        ("job = 'cheff'", "'cheff' is none of the declared keys of job", "Did you mean 'chef'?"),
+        ("job IN ('Chef', 'judge')", "'Chef' is none of the declared keys of job", "Did you mean 'chef'?"),
+        ("age = 200", "age lies between 0 and 120, its public bounds", "Correct the number"),
+        ("'age' >= '30'", "this compares constants, and is the same for every record", "the column age"),
+        ("'jobs' = 'chef'", "this compares constants, and is the same for every record", "the column job"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_it_is_charged(
+    condition: str, reason: str, advice: str
+) -> None:
+    table = opened()
+    with pytest.raises(prdp.errors.SqlError) as refused:
+        table.sql(
+            f"SELECT COUNT(*) FROM staff WHERE {condition}", share="1/4", keys={"job": ["chef", "clerk"]}
+        )
+    assert reason in str(refused.value.reason)
+    assert advice in str(refused.value.advice)
+    assert table.remaining == 1
+
+
+def test_a_list_of_which_some_may_be_meant_is_answered_with_a_warning() -> None:
+    answers = opened(synthetic=True).sql(
+        "SELECT COUNT(*) FROM staff WHERE job IN ('chef', 'clrek') OR age IN (30, 300)",
+        share="1/4",
+        keys={"job": ["chef", "clerk"]},
+    )
+    assert set(answers.remarks) == {
+        "'clrek' is none of the declared keys of job. Did you mean 'clerk'?",
+        "300 is beyond the public bounds of age, 0 to 120",
+    }
