@@ -263,7 +263,7 @@ def _years(node: Node, conditions: Sequence[Node]) -> list[Any] | None:
     """Return the years that WHERE allows for year(x), from its two ends for x."""
     if not isinstance(node, Call) or node.name != "year":
         return None
-    limits = _limits(node.args[0], conditions)
+    limits = limits_of(node.args[0], conditions)
     lows = [end for op in (">", ">=", "=") for end in limits[op]]
     highs = [end for op in ("<", "<=", "=") for end in limits[op]]
     if not all(isinstance(end, datetime) for end in (*lows, *highs)) or not lows or not highs:
