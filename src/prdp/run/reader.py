@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,11 +19,13 @@ class Reader:
     Attributes:
         source: Who reads the records: an engine, or what an entry point has in its place.
         synthetic: Whether the records are public or made up; all releases are marked then.
+        refuse_more: Refuses what else would make an answer wrong, by public facts.
         kept: What was found so far; it shows nothing of itself.
     """
 
     source: Any
     synthetic: bool
+    refuse_more: Callable[[], None] = lambda: None
     kept: dict[Read, Any] = field(default_factory=dict, repr=False)
 
     def ensure_there(self, reads: Iterable[Read] = ()) -> None:
@@ -32,6 +34,7 @@ class Reader:
         Where an engine's SQL does not have words for all that can be asked, reads are refused as well.
         """
         self.source.ensure_there()
+        self.refuse_more()
         if hasattr(self.source, "ensure_written"):
             for read in reads:
                 self.source.ensure_written(read)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prdp.cells.key_masses import KeyMasses
-from prdp.cells.summary import Summary
-from prdp.cells.units import Caps, Look
 from prdp.declare.columns import Number, read_bounds, read_rounding, refuse_unless_mappings
 from prdp.declare.exact import Exact
 from prdp.declare.references import Tree
@@ -23,10 +21,8 @@ from prdp.engines.tracing import join_origins
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
-from prdp.plan.divided import DividedRead
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
-from prdp.plan.reads import KeyMassRead, UnitRead
 from prdp.policy import Policy
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
@@ -48,51 +44,6 @@ from prdp.tables.source_registry import OpenedSource, found_before
 
 if TYPE_CHECKING:
     from prdp.sql.catalog import Catalog
-
-
-@dataclass(frozen=True, slots=True)
-class JoinSource:
-    """The joined tables, as a reader reads them."""
-
-    engine: SqlEngine
-    tree: Tree
-
-    def ensure_there(self) -> None:
-        """Refuse sources that have changed; reads no record, only the keys of public tables."""
-        self.engine.ensure_there()
-        refuse_duplicates(self.engine, self.tree)
-
-    def shown(self, read: UnitRead | DividedRead | KeyMassRead) -> tuple[str, ...]:
-        """Return the statement of a read."""
-        return self.engine.shown(read)
-
-    def shown_later(self, read: UnitRead, *, count_rows: bool) -> str:
-        """Return the statement that follows a drawn clipping point."""
-        return self.engine.shown_later(read, count_rows=count_rows)
-
-    def shown_together(self, read: UnitRead, looks: Sequence[tuple[int, bool]]) -> str:
-        """Return the statement of several looks that follow drawn clipping points."""
-        return self.engine.shown_together(read, looks)
-
-    def key_masses(self, read: KeyMassRead) -> KeyMasses:
-        """Return the keys that private records have, with the budgets behind each."""
-        return self.engine.key_masses(read)
-
-    def fold_units(self, read: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
-        """Return the cells of the private records, by what their results add."""
-        return self.engine.fold_units(read)
-
-    def divided(self, read: DividedRead) -> Any:
-        """Return what counts of the private records, each with a part of its record's budget."""
-        return self.engine.divided(read)
-
-    def scale_units(self, read: UnitRead, caps: Caps, *, count_rows: bool) -> tuple[int, ...]:
-        """Return each group's total, every private record scaled down to its cap."""
-        return self.engine.scale_units(read, caps, count_rows=count_rows)
-
-    def scale_together(self, read: UnitRead, looks: Sequence[Look]) -> Sequence[tuple[int, ...]]:
-        """Return for several looks at once what ``scale_units`` does for one."""
-        return self.engine.scale_together(read, looks)
 
 
 def refuse_duplicates(engine: JoinEngine, tree: Tree) -> None:
@@ -205,7 +156,7 @@ def open_join(
         name=called,
         ledger=account,
         tables=(private,),
-        _reader=Reader(JoinSource(engine, tree), synthetic),
+        _reader=Reader(engine, synthetic, partial(refuse_duplicates, engine, tree)),
         _origins=tuple(one.traced() for one in own),
         one_row_per_unit=alone,
         snapshot=read_snapshot(snapshot),
