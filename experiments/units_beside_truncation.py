@@ -77,12 +77,13 @@ class Question:
 
     def truth(self, rows: pd.DataFrame) -> float:
         """Return the true answer for some rows."""
-        return {
+        found: Any = {
             "different keys": rows["key"].nunique,
             "units": rows["unit"].nunique,
             "standard deviation": lambda: rows["value"].std(ddof=0),
             "largest value": rows["value"].max,
         }[self.name.removesuffix(" by group")]()
+        return float(found)
 
     def error(self, found: Values, rows: pd.DataFrame) -> float:
         """Return the error in percent, the mean over groups."""
