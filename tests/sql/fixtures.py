@@ -24,6 +24,7 @@ import prdp
 from prdp.expressions.nodes import canonical
 from prdp.sql.catalog import read_public
 from prdp.sql.execute import explained, relations_of
+from prdp.sql.margins import asked_margins
 from prdp.sql.released_select import End, OutputClauses, PublicRows, ReleasedSelect, Union, Value
 from prdp.sql.statement import Compiled, compiled
 from tests.sql.worlds import WORLDS, World
@@ -142,6 +143,9 @@ def _asked(asked: Compiled) -> Iterator[str]:
     where = f" where {canonical(planner.where)}" if planner.where is not None else ""
     by = ", ".join(item.text for item in asked.groups)
     yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
+    for margin, part in asked_margins(asked).items() if asked.margins else ():
+        named = ", ".join(item.text for item in part.groups) or "all"
+        yield f"->   margin {margin} by {named}"
 
 
 def _ended(tail: OutputClauses) -> Iterator[str]:

@@ -9,6 +9,7 @@ from textwrap import wrap
 from prdp.errors import spelled
 from prdp.sql.aggregates import AGGREGATES
 from prdp.sql.from_clause import FromClause, existing, per_unit, rows_of, rows_of_subquery, with_queries
+from prdp.sql.grouping import MarginReader
 from prdp.sql.membership import exists_in_public, in_public
 from prdp.sql.refused import REFUSED, Construct
 from prdp.sql.released_select import (
@@ -62,6 +63,14 @@ CLAUSES: tuple[Construct, ...] = (
         "`GROUP BY x`, `1`, an alias, an expression",
         _BY_JOB,
         "`.group_by(...)`; its keys are public, above",
+    ),
+    Construct(
+        "Group",
+        MarginReader.margins,
+        ("expressions",),
+        "`GROUP BY ROLLUP (a, b)`, `CUBE`, `GROUPING SETS`, `GROUPING(a)`",
+        "SELECT vip, GROUPING(vip), COUNT(*) FROM accounts GROUP BY ROLLUP (vip)",
+        "margins with parts of the share, which add up, above",
     ),
     Construct(
         "Having",

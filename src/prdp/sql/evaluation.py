@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import Value as Plain
-from prdp.expressions.nodes import Column, Node, Null, columns
+from prdp.expressions.nodes import Column, Node, Null, Number, columns
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.sql.estimates import ComputedAnswer
+from prdp.sql.margins import ABSENT
 from prdp.sql.released_rows import ReleasedRow, Releases, constant, sorted_rows
 from prdp.sql.released_select import (
     End,
@@ -46,6 +48,10 @@ class Drawn(Protocol):
         """The releases as the ledger keeps them."""
 
     @property
+    def spent(self) -> Fraction:
+        """The share that was used."""
+
+    @property
     def known(self) -> Mapping[str, Plain]:
         """What is known of answers that were not asked for."""
 
@@ -66,11 +72,17 @@ class Evaluation:
             name = self._named.setdefault(id(drawn.table), name)
         rows = []
         for row, (listed, releases) in enumerate(zip(drawn.keys, drawn.rows, strict=True)):
-            key = listed if asked.by is None else asked.by.key(listed)
-            share = drawn.table.share if drawn.table is not None else releases[0].share if releases else 0
+            absent = [value is ABSENT for value in listed]
+            known = [None if missing else value for value, missing in zip(listed, absent, strict=True)]
+            key = known if asked.by is None else asked.by.key(known)
+            key = [None if missing else value for value, missing in zip(key, absent, strict=True)]
+            share = (
+                Fraction(0) if drawn.table is None else drawn.spent if asked.margins else drawn.table.share
+            )
             one = [release.selected(self._among) for release in releases]
             nodes: dict[str, Node] = {called: constant(value) for called, value in drawn.known.items()}
-            nodes |= self._releases.add(name, row, one, share)  # type: ignore[arg-type]
+            nodes |= self._releases.add(name, row, one, share)
+            nodes |= {f"g{place}": Number(float(missing)) for place, missing in enumerate(absent)}
             nodes |= {f"k{place}": constant(value) for place, value in enumerate(key)}
             rows.append(ReleasedRow(self._releases, nodes, {f"k{k}": value for k, value in enumerate(key)}))
         self._asked[id(asked)] = rows

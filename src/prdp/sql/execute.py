@@ -25,12 +25,14 @@ from prdp.plan.explain import ANSWERED_BEFORE, Explanation, Line
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Sum
 from prdp.regions.region import NOBODY, intersection, region_from_json
+from prdp.release.consistency import Margin
 from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
 from prdp.sql.catalog import Catalog, Queryable, Questioned, read_public
 from prdp.sql.evaluation import Evaluation
 from prdp.sql.grouping import SearchedKeys
+from prdp.sql.margins import asked_margins, margin_keys, rows_of_margins
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.released_select import End
 from prdp.sql.results import SqlAnswers
@@ -116,6 +118,8 @@ def _drawn(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None, *
     """Return the answers to one SELECT, charged unless it was answered before."""
     if _is_empty(asked):
         return _of_no_record(asked, share, parts)
+    if asked.margins:
+        return _drawn_margins(asked, share, parts, redraw=redraw)
     rest = share
     notes: tuple[str, ...] = ()
     if isinstance(asked.keys, SearchedKeys):
@@ -127,24 +131,53 @@ def _drawn(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None, *
     return _Drawn(table.keys, table.releases, table, share if rest < share else table.share, notes)
 
 
+def _drawn_margins(
+    asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None, *, redraw: bool
+) -> _Drawn:
+    """Return all margins of a SELECT: some are asked, each with an equal part of the share."""
+    margins = asked_margins(asked)
+    each = share / len(margins)
+    _refuse_unless_all_fit(list(margins.values()), each, redraw=redraw)
+    divided = None if parts is None else [part / len(margins) for part in parts]
+    tables: dict[Margin, ReleaseTable] = {}
+    for margin, one in margins.items():
+        groups = _questioned(one)
+        tables[margin] = groups.answer_plan(_plan(one, groups, each, divided), redraw=redraw)
+    keys, rows = rows_of_margins(asked, {margin: table.releases for margin, table in tables.items()})
+    spent = sum((table.share for table in tables.values()), Fraction(0))
+    return _Drawn(keys, rows, next(iter(tables.values())), spent, (_ADD_UP,) if len(rows) > 1 else ())
+
+
+_ADD_UP = "margins are of the listed keys alone; counts and sums of them add up, by least squares"
+
+
+def _with_margins(selects: Sequence[Compiled], each: Fraction) -> list[tuple[Compiled, Fraction]]:
+    """Return the SELECTs that are asked with their shares: those of margins apart."""
+    found = []
+    for asked in selects:
+        parts = list(asked_margins(asked).values()) if asked.margins and not _is_empty(asked) else [asked]
+        found += [(part, each / len(parts)) for part in parts]
+    return found
+
+
 def _refuse_unless_all_fit(selects: Sequence[Compiled], each: Fraction, *, redraw: bool) -> None:
     """Refuse a statement of several SELECTs of which the account pays for some only; nothing is charged then.
 
     Whoever one of them is about may be whom another is about, unless their regions are apart.
     """
     due: list[tuple[Any, Fraction]] = []
-    for asked in _apart(selects, each, None):
+    for asked, share in _with_margins(_apart(selects, each, None), each):
         if _is_empty(asked):
             continue
         queryable: Any = asked.queryable
         region = queryable.planner.region()
         if isinstance(asked.keys, SearchedKeys):
-            due.append((region, each))
+            due.append((region, share))
             continue
         groups = _questioned(asked)
-        plan = _plan(asked, groups, each, None)
+        plan = _plan(asked, groups, share, None)
         if redraw or queryable.synthetic or not queryable.has_answer(plan):
-            due.append((plan.region, each))
+            due.append((plan.region, share))
     for region, _ in due if len(due) > 1 else ():
         ledger = queryable.ledger
         remaining = ledger.remaining_in(region)
@@ -199,6 +232,11 @@ def _explained(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | Non
         return Explanation((Line("costs", f"nothing: {_NO_RECORD}"),))
     if isinstance(asked.keys, SearchedKeys):
         return explained_search(asked, asked.keys, share, parts)
+    if asked.margins:
+        margins = list(asked_margins(asked).values())
+        each = share / len(margins)
+        lines = [Line("costs", f"{share} in {len(margins)} equal parts: margins that are not asked follow")]
+        return Explanation((*lines, *(line for one in margins for line in _explained(one, each, None).lines)))
     groups = _questioned(asked)
     plan = _plan(asked, groups, share, parts)
     left = groups.remaining
@@ -348,6 +386,8 @@ def _of_no_record(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | 
         groups = _questioned(asked)
         found = _plan(asked, groups, share, parts).groups
         keys = keys if found is None else found.keys
+    if asked.margins:
+        keys = [key for margin in asked.margins for key in margin_keys(asked, margin)]
     known: dict[str, Value] = {}
     for place, query in enumerate(asked.queries):
         zero = isinstance(query, Count | CountDistinct | Sum)
@@ -367,7 +407,7 @@ def _results(tree: Any, drawn: Mapping[int, _Drawn]) -> SqlAnswers:
     evaluated = Evaluation(among)
     tables = list({id(one.table): one.table for one in drawn.values() if one.table is not None}.values())
     for number, asked in enumerate(selects_of(tree)):
-        evaluated.take(asked, f"s{number}", drawn[id(asked)])
+        evaluated.take(asked, f"{'m' if asked.margins else 's'}{number}", drawn[id(asked)])
     rows = evaluated.rows(tree)
     cells = tuple(
         tuple(row.cell(name, Column(f"c{place}")) for place, name in enumerate(tree.names)) for row in rows

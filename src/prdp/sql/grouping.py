@@ -8,11 +8,11 @@ number. Those that WHERE leaves out by the key alone are no groups of the statem
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any, get_args
 
 from prdp.declare.columns import WHOLE, derived_rounding
@@ -47,8 +47,10 @@ from prdp.expressions.nodes import (
 )
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of, whole_part
+from prdp.release.consistency import Margin
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
+from prdp.sql.refused import unread
 from prdp.sql.row_nodes import CheckedNode
 
 MAX_FOUND = 1_000
@@ -354,3 +356,63 @@ def _is_exact(node: Node, planner: Planner) -> bool:  # noqa: PLR0911  (one retu
             return node.target != "DOUBLE" or _is_exact(node.operand, planner)
         case _:
             return isinstance(node, Null)
+
+
+MAX_SETS = 64
+"""Largest number of grouping sets of a statement: CUBE of six columns."""
+
+
+@dataclass(slots=True)
+class MarginReader:
+    """Reads the entries of a GROUP BY as grouping sets.
+
+    Attributes:
+        read: Reads one entry as a key.
+        refuse: Refuses a part of the statement.
+        items: The keys so far, each once.
+    """
+
+    read: Callable[[Any], GroupItem]
+    refuse: Callable[..., Any]
+    items: list[GroupItem] = field(default_factory=list)
+
+    def margins(self, clause: Any) -> tuple[Margin, ...]:
+        """Return the margins that are wanted; none for a plain GROUP BY, whose items are kept."""
+        if unread(clause, ("expressions",)) is not None:
+            self.refuse(clause, "GROUP BY takes columns, expressions, ROLLUP, CUBE and GROUPING SETS")
+        wanted: list[Margin] = [()]
+        for entry in clause.expressions:
+            wanted = [tuple(sorted({*one, *other})) for one in wanted for other in self._sets(entry)]
+            if len(wanted) > MAX_SETS:
+                self.refuse(clause, f"this asks for more than {MAX_SETS} grouping sets", "Ask several times.")
+        several = any(type(entry).__name__ in _SEVERAL for entry in clause.expressions)
+        return tuple(dict.fromkeys(wanted)) if several else ()
+
+    def _place(self, entry: Any) -> int:
+        item = self.read(entry.this if type(entry).__name__ == "Paren" else entry)
+        known = [number for number, one in enumerate(self.items) if one.key == item.key]
+        if not known:
+            self.items.append(item)
+        return known[0] if known else len(self.items) - 1
+
+    def _flat(self, entry: Any) -> Margin:
+        inner = entry.expressions if type(entry).__name__ == "Tuple" else [entry]
+        return tuple(dict.fromkeys(map(self._place, inner)))
+
+    def _sets(self, entry: Any) -> list[Margin]:
+        if type(entry).__name__ == "GroupingSets":
+            return [one for inner in entry.expressions for one in self._sets(inner)]
+        if type(entry).__name__ not in _SEVERAL:
+            return [self._flat(entry)]
+        steps = [self._flat(one) for one in entry.expressions]
+        sizes = range(len(steps), -1, -1)
+        rollup = type(entry).__name__ == "Rollup"
+        chosen = (
+            (steps[:size] for size in sizes)
+            if rollup
+            else chain.from_iterable(combinations(steps, size) for size in sizes)
+        )
+        return [tuple(chain.from_iterable(kept)) for kept in chosen]
+
+
+_SEVERAL = frozenset({"Rollup", "Cube", "GroupingSets"})

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError, Words
-from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, conjuncts
+from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, Number, conjuncts
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
@@ -39,6 +39,7 @@ class SelectReader:
         relation: The rows that are asked about.
         schema: The columns of the tables that are asked.
         groups: What groups are distinguished by.
+        has_margins: Whether some rows are margins, of which GROUPING(x) says by what they are not.
         hoisted: A FILTER that all aggregates have, and that is part of WHERE instead.
         aliases: What earlier items are called, and what they are.
         queries: What is asked so far, each once.
@@ -52,6 +53,7 @@ class SelectReader:
     relation: RowRelation
     schema: Schema
     groups: tuple[GroupItem, ...] = ()
+    has_margins: bool = False
     hoisted: Node | None = None
     aliases: dict[str, Node] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
@@ -86,6 +88,7 @@ class SelectReader:
         known = {name: ColumnType(kind) for name, kind in kinds.items()}
         numbers = [f"a{place}" for place in range(len(self.queries))]
         numbers += [f"a{place}_1" for place in range(len(self.queries))]
+        numbers += [f"g{place}" for place in range(len(self.groups) * self.has_margins)]
         return known | dict.fromkeys(numbers, ColumnType(Kind.NUMBER)) | dict(self.extra.schema)
 
     def name(self, alias: str, checked: CheckedNode) -> None:
@@ -98,6 +101,8 @@ class SelectReader:
         kind = type(node).__name__
         if kind in AGGREGATE_RULES or kind == "Filter":
             return self._aggregate(node)
+        if kind == "Grouping" and self.has_margins:
+            return self.grouping(node)
         if kind == "Window":
             self._refuse_window_over_rows(node)
         found = self.extra.read(node, self)
@@ -141,6 +146,19 @@ class SelectReader:
         for part in conjuncts(held):
             self.notes += self.facts.check(part, partial(self.refuse, node.expression))
         return held
+
+    def grouping(self, node: Any) -> Node:
+        """Return 1 where a margin is not by a column, and 0 where it is; of several columns, as bits."""
+        found: Node | None = None
+        for part in node.expressions:
+            key = self._key(part)
+            if not isinstance(key, Column):
+                self.refuse(part, "GROUPING takes what is grouped by", "For example: GROUPING(job).")
+            bit = Column(f"g{key.name[1:]}")
+            found = bit if found is None else Arithmetic("+", Arithmetic("*", Number(2.0), found), bit)
+        if found is None:
+            self.refuse(node, "GROUPING takes what is grouped by", "For example: GROUPING(job).")
+        return found
 
     def _refuse_window_over_rows(self, node: Any) -> None:
         """Refuse a window over what is neither aggregated nor grouped by."""

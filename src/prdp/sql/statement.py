@@ -19,7 +19,7 @@ from prdp.sql.catalog import Catalog, PublicTable, Queryable
 from prdp.sql.constants import whole_in
 from prdp.sql.from_clause import first_names, rows_of, with_queries
 from prdp.sql.group_keys import GroupKeys, group_keys
-from prdp.sql.grouping import GroupItem
+from prdp.sql.grouping import GroupItem, MarginReader
 from prdp.sql.membership import row_leaf
 from prdp.sql.plausible import PublicFacts
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
@@ -59,6 +59,7 @@ class Compiled:
         queryable: The table or join that is asked, filtered.
         groups: What groups are distinguished by.
         by: What groups are made by, with their public keys; None for one group of all records.
+        margins: The grouping sets, each by places of ``groups``; none for a plain GROUP BY.
         notes: Notes on how aggregates were read.
     """
 
@@ -69,6 +70,7 @@ class Compiled:
     queryable: Queryable | None = None
     groups: tuple[GroupItem, ...] = ()
     by: GroupKeys | None = None
+    margins: tuple[tuple[int, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -280,11 +282,18 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
     reader.facts = PublicFacts(tuple(reader.schema), queryable.planner.bounds, keys)
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
-    reader.groups = tuple(group_items(select, reader))
+    groups, margins = group_items(select, reader)
+    reader.groups, reader.has_margins = tuple(groups), bool(margins)
     tail = read_output(reader, select, reader.extra)
     if not reader.queries and tail.limit != 0:
         _refuse_no_aggregate(reader.statement, select)
     found = group_keys(reader, keys, where, queryable) if reader.groups else None
+    if margins and (found is None or not found.lists):
+        reader.refuse(
+            select.args["group"],
+            "margins need the keys of each column, listed or public",
+            "List them: WHERE job IN (...), or keys of each column by itself.",
+        )
     return Compiled(
         reader.statement,
         tail,
@@ -293,7 +302,8 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         queryable,
         reader.groups,
         found,
-        tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
+        margins=margins,
+        notes=tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
     )
 
 
@@ -394,17 +404,18 @@ def _filtered(
     return queryable, conjunction(nodes) if nodes else None
 
 
-def group_items(select: Any, reader: SelectReader) -> list[GroupItem]:
-    """Return what GROUP BY tells groups apart by."""
+def group_items(select: Any, reader: SelectReader) -> tuple[list[GroupItem], tuple[tuple[int, ...], ...]]:
+    """Return what GROUP BY tells groups apart by, and the grouping sets of ROLLUP, CUBE and GROUPING SETS."""
     clause = select.args.get("group")
     if clause is None:
-        return []
-    several = any(type(entry).__name__ in {"Rollup", "Cube", "GroupingSets"} for entry in clause.expressions)
-    if several or unread(clause, ("expressions",)) is not None:
-        reader.refuse(clause, "GROUP BY takes columns and expressions", "CUBE, ROLLUP and ALL are not read.")
+        return [], ()
     if not clause.expressions:
-        reader.refuse(clause, "GROUP BY says nothing to group by", "Write GROUP BY job, or leave it away.")
-    return [_group_item(entry, select, reader) for entry in clause.expressions]
+        reader.refuse(
+            clause, "GROUP BY says nothing to group by", "Name what to group by, such as GROUP BY job."
+        )
+    margins = MarginReader(lambda entry: _group_item(entry, select, reader), reader.refuse)
+    found = margins.margins(clause)
+    return margins.items, found
 
 
 def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:

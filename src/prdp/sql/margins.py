@@ -1,0 +1,104 @@
+"""ROLLUP, CUBE and GROUPING SETS: margins as queries of their own, by a public division of the share.
+
+Which margins are asked, and which follow from finer ones, is decided by the numbers of keys alone. Counts and
+sums are then made to add up by least squares: proofs/consistency.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final
+
+from prdp.expressions.nodes import Call, InList, IsNull, IsTrue, Node, Not, Text, conjunction
+from prdp.plan.queries import Count, Query, Sum
+from prdp.release.consistency import Margin, consistent, margins_to_ask
+from prdp.release.release import Release
+from prdp.schema import Kind
+from prdp.sql.grouping import GroupItem, crossed
+from prdp.sql.membership import literal
+from prdp.sql.statement import Compiled
+
+
+class _Absent:
+    """A column that a margin is not by."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = _Absent()
+
+
+def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
+    """Return the SELECTs that are asked for the margins of one, each with an equal part of its share."""
+    assert asked.by is not None  # noqa: S101  (it has groups)
+    additive = all(map(_adds_up, asked.queries))
+    sizes = tuple(map(len, asked.by.lists))
+    margins = margins_to_ask(sizes, asked.margins) if additive else list(asked.margins)
+    return {margin: _of_margin(asked, margin) for margin in margins}
+
+
+def _adds_up(query: Query) -> bool:
+    """Return whether a query's answers for groups add up to that for all of them."""
+    return type(query) in {Count, Sum}
+
+
+def _of_margin(asked: Compiled, margin: Margin) -> Compiled:
+    """Return a SELECT by some of the columns alone, about the rows that are in some group of all of them."""
+    by = asked.by
+    assert by is not None  # noqa: S101  (it has groups)
+    assert asked.queryable is not None  # noqa: S101  (it has groups)
+    others = [place for place in range(len(asked.groups)) if place not in margin]
+    held = [_is_listed(asked.groups[place], by.by[place], by.lists[place]) for place in others]
+    queryable = (
+        asked.queryable.filtered(held[0] if len(held) == 1 else conjunction(held))
+        if held
+        else asked.queryable
+    )
+    groups = tuple(asked.groups[place] for place in margin)
+    listed = crossed(groups, [by.lists[place] for place in margin]) if margin else None
+    part = replace(
+        by,
+        by=tuple(by.by[place] for place in margin),
+        listed=listed,
+        shown=(),
+        lists=tuple(by.lists[place] for place in margin),
+    )
+    return replace(asked, queryable=queryable, groups=groups, by=part if margin else None, margins=())
+
+
+def _is_listed(item: GroupItem, key: Any, listed: Sequence[Any]) -> Node:
+    """Return the condition that a row has one of an entry's keys."""
+    node = Call("date_trunc", (Text(item.part), item.checked.node)) if item.part else key
+    if item.checked.kind is Kind.BOOLEAN and set(listed) <= {True, False}:
+        if len(set(listed)) == 2:
+            return Not(IsNull(node))
+        return IsTrue(node) if listed[0] else IsTrue(Not(node))
+    return InList(node, tuple(map(literal, listed)))
+
+
+def rows_of_margins(
+    asked: Compiled, tables: Mapping[Margin, Sequence[Sequence[Release]]]
+) -> tuple[list[tuple[Any, ...]], list[tuple[Release, ...]]]:
+    """Return the keys and the releases of all margins that are wanted; counts and sums add up."""
+    assert asked.by is not None  # noqa: S101  (it has groups)
+    sizes = tuple(map(len, asked.by.lists))
+    columns: list[Mapping[Margin, Sequence[Release]]] = []
+    for place, query in enumerate(asked.queries):
+        released = {margin: [row[place] for row in rows] for margin, rows in tables.items()}
+        columns.append(consistent(sizes, released, asked.margins) if _adds_up(query) else released)
+    keys: list[tuple[Any, ...]] = []
+    rows: list[tuple[Release, ...]] = []
+    for margin in asked.margins:
+        keys += margin_keys(asked, margin)
+        rows += list(zip(*(column[margin] for column in columns), strict=True))
+    return keys, rows
+
+
+def margin_keys(asked: Compiled, margin: Margin) -> list[tuple[Any, ...]]:
+    """Return the keys of a margin, with ABSENT for each column that it is not by."""
+    assert asked.by is not None  # noqa: S101  (it has groups)
+    lists = [listed if place in margin else [ABSENT] for place, listed in enumerate(asked.by.lists)]
+    return list(product(*lists))
