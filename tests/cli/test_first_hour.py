@@ -47,7 +47,7 @@ def masked(text: str) -> list[str]:
 
     Below answers, the notes after the first say what was drawn, and differ too.
     """
-    plain, _, _ = written(text).partition("\nends:")
+    plain, _, _ = written(text).partition("\nintervals:")
     plain = re.sub(r"\bno (?:upper|lower) limit\b(?!:)", "#", plain)
     plain = re.sub(r" ?\((?:low precision|insufficient budget)\)", "", plain)
     # How far an end lies, and so the facts of ends, is chance too.

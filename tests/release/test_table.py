@@ -83,7 +83,7 @@ def test_rows_that_answers_select_have_intervals_that_hold_for_all_rows_at_once(
         alone = TABLE[key]
         assert row.interval() == alone.interval(1 - Fraction(1, 20) / 3)
         assert "simultaneous over 3 groups" in str(row)
-    stated = "intervals are simultaneous over 3 groups: answers select or sort the rows"
+    stated = "intervals are simultaneous over 3 groups, since rows are selected or sorted by their answers"
     assert stated in str(selected)
     assert stated in selected.to_dict()["conditions"]
 

@@ -411,7 +411,10 @@ def _by_age(rest: str) -> SqlAnswers:
 )
 def test_answers_that_select_rows_make_all_intervals_simultaneous(rest: str) -> None:
     answers = _by_age(rest)
-    assert "intervals are simultaneous over 6 groups: answers select or sort the rows" in answers.notes
+    assert (
+        "intervals are simultaneous over 6 groups, since rows are selected or sorted by their answers"
+        in answers.notes
+    )
     assert answers.released is not None
     for decade, n, mean in answers.rows:
         row = answers.released[decade]
@@ -441,7 +444,10 @@ def test_keys_that_select_rows_change_no_interval(rest: str) -> None:
 def test_a_case_that_shows_answers_by_what_they_are_makes_all_intervals_simultaneous(item: str) -> None:
     text = f"SELECT vip, COUNT(*) AS n, {item} AS shown FROM accounts GROUP BY vip"
     answers = table().sql(text, share=1, keys={"vip": [False, True]})
-    assert "intervals are simultaneous over 2 groups: answers select or sort the rows" in answers.notes
+    assert (
+        "intervals are simultaneous over 2 groups, since rows are selected or sorted by their answers"
+        in answers.notes
+    )
 
 
 def test_a_case_on_keys_changes_no_interval() -> None:

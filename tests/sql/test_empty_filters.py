@@ -132,7 +132,7 @@ def test_whoever_prints_an_average_of_nothing_is_warned_that_there_may_be_nothin
 ) -> None:
     texts = [f"SELECT {item} AS x, COUNT(*) AS n FROM people WHERE job = '{job}'" for job in ("cook", "chef")]
     nobody, everybody = (chefs.sql(text, share="1/2") for text in texts)
-    assert f"{NOTHING}, and then no such answer: the noise does not tell (x)" in nobody.notes
+    assert f"{NOTHING}, and the noise hides whether there are (x)" in nobody.notes
     assert NOTHING in str(nobody)
     assert NOTHING not in str(everybody)
 
@@ -174,7 +174,7 @@ def test_a_table_of_groups_says_it_too_and_which_column_it_is(chefs: prdp.Table,
         for keys in (["chef"], ["chef", "cook"])
     )
     name = both.asked[1]
-    assert f"of some rows, {NOTHING}, and then no such answer: the noise does not tell ({name})" in str(both)
+    assert f"of some rows, {NOTHING}, and the noise hides whether there are ({name})" in str(both)
     (_, chef), (_, cook) = both.releases
     assert NOTHING in cook.excludes
     assert NOTHING not in chef.excludes

@@ -86,14 +86,14 @@ def test_fixed_columns_may_leave_more_than_a_view_says() -> None:
 
 def test_what_is_stated_below_a_table_names_its_columns_where_they_differ() -> None:
     reported = str(sales().agg(prdp.max("price"), prdp.count_distinct("ward"), n=prdp.count(), share=1))
-    assert "\nchoice (max_price): records with little budget may lie above it" in reported
+    assert "\nchoice (max_price): records with small budgets may lie above it" in reported
     assert "\ndistinct (count_distinct_ward): keys of few" in reported
     assert "\nclip (n): clipped records can bias it toward zero" in reported
 
 
 def test_what_is_true_of_all_columns_names_none() -> None:
     reported = str(sales().agg(prdp.count(), prdp.sum("price"), share=1))
-    assert "\nends: the truth" in reported
+    assert "\nintervals: 95 %" in reported
     assert "\nclip: clipped records" in reported
 
 
@@ -122,4 +122,4 @@ def test_a_range_of_one_number_is_printed_with_its_decimals() -> None:
 @pytest.mark.parametrize(("ask", "side"), [(prdp.max, "above"), (prdp.min, "below")])
 def test_an_extreme_says_on_which_side_of_it_records_may_lie(ask: Any, side: str) -> None:
     answer = sales().agg(found=ask("price"), share=Fraction(1, 2))["found"]
-    assert f"records with little budget may lie {side} it" in answer.caveat
+    assert f"records with small budgets may lie {side} it" in answer.caveat

@@ -74,8 +74,8 @@ class Choice:
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Describe what the interval does not cover."""
         return Caveat(
-            f"records with little budget may lie {'below' if self.lowest else 'above'} it, "
-            "so that its interval is open on that side"
+            f"records with small budgets may lie {'below' if self.lowest else 'above'} it, "
+            f"so the interval may have no {'lower' if self.lowest else 'upper'} limit"
         )
 
     def law(self, summary: Summary, share: Fraction) -> Then:

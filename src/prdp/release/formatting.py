@@ -80,14 +80,14 @@ FLAGS = {
 }
 """Quality flags and their meanings."""
 
-OF_NOTHING = "there may be no such values, and then no such answer: the noise does not tell"
+OF_NOTHING = "there may be no such values, and the noise hides whether there are"
 """Notes on a mean or a variance whose count may be below 1, and on a chosen value that may be any."""
 
 RANGE, NOISE_ALONE = "no confidence interval", "95 % of the noise"
 
 KINDS = {
-    "95 %": "the truth lies between them with a probability of 95 %",
-    RANGE: "no confidence interval: a range was chosen, and nothing bounds how often it holds the truth",
+    "95 %": "95 % confidence",
+    RANGE: "no confidence level: a range was chosen, and nothing bounds how often it holds the truth",
     NOISE_ALONE: "95 % of the noise alone",
 }
 """Kinds of intervals."""
@@ -192,7 +192,8 @@ def simultaneous(among: int) -> str:
 def rows_simultaneous(answers: Iterable[Published]) -> list[str]:
     """Describe the same for rows that were selected by their answers."""
     most = max((answer.among for answer in answers), default=1)
-    facts = f"intervals are simultaneous over {_many(most)} groups: answers select or sort the rows"
+    why = "since rows are selected or sorted by their answers"
+    facts = f"intervals are simultaneous over {_many(most)} groups, {why}"
     return [facts] if most > 1 else []
 
 
@@ -241,7 +242,7 @@ def excludes(answer: Published) -> str:
 
 def far_away(shown_by: str = ROW_EXCLUDES) -> str:
     """Return the note on ends of intervals that are not shown in a table; ``shown_by`` shows them."""
-    return f"no upper limit: the end is further away than twice the answer; {shown_by} shows it"
+    return f"no upper limit: one more than twice the answer away is not printed; {shown_by} shows it"
 
 
 def excluded_by_row(shown_by: str = ROW_EXCLUDES) -> str:

@@ -480,7 +480,7 @@ class ReleaseTable(Completed):
         """Return the notes on all rows."""
         notes = [f"... and {len(self) - _SHOWN_ROWS} more"] if len(self) > _SHOWN_ROWS else []
         kinds = self._by_columns(lambda release: release.kind)
-        notes += [f"ends{columns}: {formatting.KINDS[kind]}" for kind, columns in kinds.items()]
+        notes += [f"intervals{columns}: {formatting.KINDS[kind]}" for kind, columns in kinds.items()]
         columns = [column_of(self.releases, place) for place in range(len(self.asked))]
         found = {flag for column in columns for flag in flags_of(column)}
         flags = [f"{flag}: {meaning}" for flag, meaning in formatting.FLAGS.items() if flag in found]

@@ -163,7 +163,7 @@ def _with_margins(selects: Sequence[Compiled], each: Fraction) -> list[tuple[Com
 def _refuse_unless_all_fit(selects: Sequence[Compiled], each: Fraction, *, redraw: bool) -> None:
     """Refuse a statement of several SELECTs of which the account pays for some only; nothing is charged then.
 
-    Whoever one of them is about may be whom another is about, unless their regions are apart.
+    They may be about the same records, unless their regions are disjoint.
     """
     due: list[tuple[Any, Fraction]] = []
     for asked, share in _with_margins(_apart(selects, each, None), each):

@@ -39,7 +39,7 @@ class Value:
 
 
 Extra = Window | End | Value
-"""What an expression over released values has beside them, by the name that stands for it."""
+"""What an expression over released values has beside them, by its stand-in name."""
 
 ENDS = {"low": 0, "high": 1}
 """The functions that give an end of an interval, and which."""
@@ -186,7 +186,7 @@ class ReleasedSelect:
 
     @property
     def selects(self) -> bool:
-        """True if rows are selected, sorted or told apart by released values."""
+        """True if rows are selected, sorted or distinguished by released values."""
         used = [*(self.by or ()), *(held for source in self.sources for held in source.on)]
         used += [] if self.where is None else [self.where]
         used += [fold.held for fold in self.folds.values() if fold.held is not None]
@@ -269,7 +269,7 @@ class ExtraReader:
     extras: dict[str, Extra] = field(default_factory=dict)
 
     def read(self, node: Any, reader: Any) -> Node | None:
-        """Return what stands for a window, an end or a subquery; None of anything else."""
+        """Return the stand-in of a window, an end or a subquery; None of anything else."""
         kind = type(node).__name__
         if kind == "Window":
             return self._named("w", read_window(reader, node))

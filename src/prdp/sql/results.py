@@ -192,7 +192,7 @@ class SqlAnswers:
         numbers = [cell for row in self.rows for cell in row if isinstance(cell, Release | ComputedAnswer)]
         kinds = dict.fromkeys(number.kind for number in numbers)
         text = [f"share {self.share}{self._mark}"]
-        text += [f"ends: {formatting.KINDS[kind]}" for kind in kinds]
+        text += [f"intervals: {formatting.KINDS[kind]}" for kind in kinds]
         text += self.remarks
         if any(number.left_away != (None, None) for number in numbers):
             text.append(formatting.far_away(excluded_in))

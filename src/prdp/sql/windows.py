@@ -65,7 +65,7 @@ class Window:
 
     @property
     def selects(self) -> tuple[CheckedNode, ...]:
-        """Expressions by whose values rows are told apart and sorted."""
+        """Expressions by whose values rows are distinguished and sorted."""
         return (*self.by, *(entry.checked for entry in self.order))
 
     def nodes(self, rows: Sequence[ReleasedRow]) -> list[Node]:
