@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Sequence
@@ -19,7 +17,7 @@ from prdp.errors import InvalidRequest
 from prdp.release.formatting import as_json, in_a_cell, optional_library, value_and_ends
 from prdp.release.release import Release
 from prdp.release.table import shown_key
-from prdp.safety.plain_text import csv_cell
+from prdp.safety.plain_text import csv_text
 
 if TYPE_CHECKING:
     from prdp.sql.results import SqlAnswers
@@ -133,13 +131,7 @@ def _is_number(cell: object) -> bool:
 
 
 def _csv(answers: SqlAnswers) -> str:
-    columns = answers.to_dict()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(csv_cell, columns))
-    rows = zip(*columns.values(), strict=True)
-    writer.writerows([csv_cell(_closed(value)) for value in row] for row in rows)
-    return text.getvalue()
+    return csv_text({name: list(map(_closed, column)) for name, column in answers.to_dict().items()})
 
 
 def _json(answers: SqlAnswers) -> str:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime
@@ -19,11 +18,7 @@ from prdp.plan.question_key import in_words
 from prdp.release.formatting import optional_library
 from prdp.release.release import Release
 from prdp.release.table import CustomRelease, ReleaseTable, shown_key
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters that a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
-
-_NUMBER = re.compile(r"[+-][0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
+from prdp.safety.plain_text import no_formula
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +179,4 @@ def _csv_row(cells: Iterable[object]) -> str:
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+    return no_formula(value) if isinstance(value, str) else value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +28,7 @@ from prdp.release.rows import (
     intervals_of,
     values_of,
 )
-from prdp.safety.plain_text import csv_cell, printable
+from prdp.safety.plain_text import csv_text, printable
 
 if TYPE_CHECKING:
     import os
@@ -357,15 +355,10 @@ class ReleaseTable(Completed):
 
         A text that a spreadsheet would run as a formula has a ' before it.
         """
-        columns = self.columns()
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(map(csv_cell, columns))
-        rows = zip(*columns.values(), strict=True)
-        writer.writerows([csv_cell(_plain(value)) for value in row] for row in rows)
+        text = csv_text({name: list(map(_plain, column)) for name, column in self.columns().items()})
         if path is None:
-            return text.getvalue()
-        Path(path).write_text(text.getvalue(), encoding="utf-8")
+            return text
+        Path(path).write_text(text, encoding="utf-8")
         return None
 
     def to_parquet(self, path: str | os.PathLike[str], level: float | Fraction | str = 0.95) -> None:

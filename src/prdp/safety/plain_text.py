@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+from collections.abc import Mapping, Sequence
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that a spreadsheet may take for the beginning of a formula; the last four are wide forms."""
@@ -30,10 +33,27 @@ def csv_cell(value: object) -> object:
     >>> csv_cell("=1+1"), csv_cell("-5"), csv_cell(-5), csv_cell("@sum"), csv_cell("clerk")
     ("'=1+1", '-5', -5, "'@sum", 'clerk')
     """
-    if not isinstance(value, str):
-        return value
-    risky = value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-    return printable(f"'{value}" if risky else value, _QUOTED)
+    return printable(no_formula(value), _QUOTED) if isinstance(value, str) else value
+
+
+def no_formula(text: str) -> str:
+    """Return a text with a ' before it if a spreadsheet would run it as a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
+def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
+    """Return columns as CSV, each cell as ``csv_cell`` makes it.
+
+    >>> print(csv_text({"job": ["clerk", "=1+1"], "n": [41, 3]}), end="")
+    job,n
+    clerk,41
+    '=1+1,3
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(csv_cell, columns))
+    writer.writerows(map(csv_cell, row) for row in zip(*columns.values(), strict=True))
+    return text.getvalue()
 
 
 def safe_json(text: str) -> str:

@@ -33,6 +33,7 @@ from prdp.expressions.nodes import (
 )
 from prdp.plan.planner import Planner
 from prdp.release.table import ReleaseTable
+from prdp.safety.plain_text import printable
 from prdp.schema import Kind
 from prdp.sql.catalog import Queryable
 from prdp.sql.grouping import (
@@ -288,7 +289,7 @@ def _excluded(item: GroupItem, listed: Sequence[Any], where: Node | None, *, exh
         return ""
     may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)
     words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["none of the keys"])]
-    return f"rows whose {item.text} is {' or '.join(words)} are in no group" if words else ""
+    return f"rows whose {printable(item.text)} is {' or '.join(words)} are in no group" if words else ""
 
 
 def _denied_null(node: Node, conditions: Sequence[Node]) -> bool:
