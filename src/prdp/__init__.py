@@ -104,12 +104,29 @@ else:
         "variance": "prdp.plan.queries",
     }
 
+    _HINTS = {
+        **dict.fromkeys(("read_csv", "read_parquet", "read_table", "scan_parquet", "load"), "prdp.open"),
+        **dict.fromkeys(("from_pandas", "from_polars", "from_arrow", "DataFrame", "Session"), "prdp.open"),
+        **dict.fromkeys(("avg", "average"), "prdp.mean"),
+        **dict.fromkeys(("var",), "prdp.variance"),
+        **dict.fromkeys(("stddev",), "prdp.std"),
+        **dict.fromkeys(("nunique", "n_unique", "approx_nunique"), "prdp.count_distinct"),
+        **dict.fromkeys(("len", "size"), "prdp.count"),
+        **dict.fromkeys(("percentile",), "prdp.quantile"),
+        **dict.fromkeys(("col", "column"), "table['age']"),
+        **dict.fromkeys(("cut", "histogram"), "prdp.bins, or table.histogram"),
+        **dict.fromkeys(("merge", "join"), "prdp.open_join"),
+        **dict.fromkeys(("sql", "query"), "table.sql"),
+        **dict.fromkeys(("open_graph", "edges", "triangles"), "prdp.graphs"),
+    }
+
     def __getattr__(name: str) -> object:
         """Load a name when it is first asked for: a client of ``prdp.local`` needs no engine."""
         if name in _MODULES:
             return import_module(f"prdp.{name}")
         if name not in _HOMES:
-            raise AttributeError(f"module 'prdp' has no attribute {name!r}")
+            hint = f". Write {_HINTS[name]}" if name in _HINTS else ""
+            raise AttributeError(f"module 'prdp' has no attribute {name!r}{hint}")
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found
 

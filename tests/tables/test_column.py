@@ -193,3 +193,14 @@ def test_whole_numbers_of_expressions_are_keys_without_decimals() -> None:
     assert "2023 " in str(found)
     assert "2023.0" not in str(found)
     assert found[2023].value == pytest.approx(N / 2, abs=40)
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("read_csv", "prdp.open"), ("avg", "prdp.mean"), ("col", "table"), ("merge", "open_join")],
+)
+def test_a_name_of_another_library_in_the_module_is_answered_too(name: str, right: str) -> None:
+    with pytest.raises(AttributeError, match=f"Write .*{right}"):
+        getattr(prdp, name)
+    assert not hasattr(prdp, "no_such_name")
+    assert len(prdp.__all__) <= 40
