@@ -186,17 +186,17 @@ _PLOT = typer.Option(
     metavar="WHERE",
     show_default=False,
 )
-_WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
-_DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
-_STATEMENTS = typer.Option("--statements", help="With --dry-run, write out what would be read, whole.")
-_REDRAW = typer.Option("--redraw", help="Answer anew, and pay, though the ledger has an answer.")
-_FORMAT = typer.Option(
+WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
+DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
+STATEMENTS = typer.Option("--statements", help="With --dry-run, write out what would be read, whole.")
+REDRAW = typer.Option("--redraw", help="Answer anew, and pay, though the ledger has an answer.")
+FORMAT = typer.Option(
     "--format",
     help="How to print the answers; by default a table, or what the ending of --output says.",
     show_default=False,
 )
-_JSON = typer.Option("--json", help="The same as --format json.")
-_OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
+JSON = typer.Option("--json", help="The same as --format json.")
+OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
 
 @at_the_command_line
@@ -220,13 +220,13 @@ def ask(
     max_rows: Annotated[int | None, given.MAX_ROWS] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     file: Annotated[Path | None, given.PROJECT] = None,
-    who: Annotated[str | None, _WHO] = None,
-    dry_run: Annotated[bool, _DRY_RUN] = False,
-    statements: Annotated[bool, _STATEMENTS] = False,
-    redraw: Annotated[bool, _REDRAW] = False,
-    form: Annotated[Format | None, _FORMAT] = None,
-    as_json: Annotated[bool, _JSON] = False,
-    output: Annotated[Path | None, _OUTPUT] = None,
+    who: Annotated[str | None, WHO] = None,
+    dry_run: Annotated[bool, DRY_RUN] = False,
+    statements: Annotated[bool, STATEMENTS] = False,
+    redraw: Annotated[bool, REDRAW] = False,
+    form: Annotated[Format | None, FORMAT] = None,
+    as_json: Annotated[bool, JSON] = False,
+    output: Annotated[Path | None, OUTPUT] = None,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
     """Answer a SQL question with differential privacy.
@@ -253,13 +253,13 @@ def ask(
     with reading("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, redraw=redraw)
     if not begun and opened.is_begun(name):
-        _announce(opened.ledger_of(name))
+        announce(opened.ledger_of(name))
     show_answers(answers, form, output)
     if plot is not None:
         _draw(answers, plot, to_stderr=output is None and form in (Format.JSON, Format.CSV))
 
 
-def _announce(place: Path | str) -> None:
+def announce(place: Path | str) -> None:
     """Report in one line that a ledger was created."""
     shown: Path | str = shown_place(place)
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):

@@ -50,11 +50,17 @@ def refuse_unwritable(form: Format | None, output: Path | None) -> None:
         )
 
 
+def form_of(form: Format | None, output: Path | None) -> Format:
+    """Return the format that is asked for; by default what the ending of a file says."""
+    if form is not None:
+        return form
+    ending = output.suffix.lower().removeprefix(".") if output is not None else ""
+    return Format(ending) if ending in {*Format} else Format.TABLE
+
+
 def show_answers(answers: SqlAnswers, form: Format | None, output: Path | None) -> None:
     """Print answers, or write them to a file; its ending says how, unless a format is given."""
-    if form is None:
-        ending = output.suffix.lower().removeprefix(".") if output is not None else ""
-        form = Format(ending) if ending in {*Format} else Format.TABLE
+    form = form_of(form, output)
     if form is Format.PARQUET:
         table = optional_library("pyarrow", "arrow").table(answers.to_dict())
         facts = {"statement": answers.text, "share": str(answers.share)}

@@ -295,11 +295,13 @@ class Project(Mapping[str, Table | Join]):
     ) -> Explanation:
         """Return the lines of ``explain_sql``."""
         name = named_in(text, self)
-        opened = self[name] if self.is_begun(name) else self._without_account(name)
+        opened = self.to_explain(name)
         return opened.sql_explanation(text, share=share, shares=shares, **self.listed_for(name))
 
-    def _without_account(self, name: str) -> Table | Join:
+    def to_explain(self, name: str) -> Table | Join:
         """Open a table or join for what charges nothing, so that no account is begun."""
+        if self.is_begun(name):
+            return self[name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoLedgerFile)
             return self._open(name, None, {"who": self.who})

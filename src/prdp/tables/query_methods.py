@@ -53,7 +53,7 @@ class Questions(Completed, Generic[Answered]):
     internals: ClassVar = frozenset(
         {
             *("answer_plan", "condition", "explanation", "filtered", "grouping", "has_answer", "levels"),
-            *("keys_explanation", "plan", "plan_keys", "planner", "sql_explanation", "unit"),
+            *("describe_plan", "keys_explanation", "plan", "plan_keys", "planner", "sql_explanation", "unit"),
         }
     )
     hints: ClassVar[Mapping[str, str]] = {

@@ -36,6 +36,7 @@ from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.column import TableColumn, text_of
+from prdp.tables.describe import Description, description
 from prdp.tables.groups import Groups, SearchedGroups
 from prdp.tables.query_methods import Questions, binned
 
@@ -657,6 +658,65 @@ class Queried(Opened, Questions[Release]):
 
         self._refuse_private(keys, tables)
         return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
+
+    def describe(
+        self,
+        column: str | None = None,
+        *,
+        share: Exact = "0.02",
+        keys: Mapping[str, Iterable[object]] | None = None,
+        redraw: bool = False,
+    ) -> ReleaseTable:
+        """Summarise one column, or all of them with the number of records, from one charge.
+
+        Of all columns, the answer has a row for each statistic: the share that is not NULL; of numbers with
+        bounds the mean, the extremes and the quartiles; of truth values the share that is true. The share is
+        divided by public weights. Asked again, it costs nothing.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.arange(9000) % 90}, policy=5, bounds={"age": (0, 120)})
+        >>> found = people.describe(share=0.1)
+        >>> [statistic for column, statistic in found.keys if column == "age"]
+        ['not null', 'mean', 'min', 'q0.25', 'median', 'q0.75', 'max']
+        >>> 40 < found["age", "median"].value < 50, people.remaining
+        (True, Fraction(9, 10))
+
+        Args:
+            column: The column; None for all of them.
+            share: The part of every record's budget for all of it.
+            keys: Of text columns, public keys, each of whose shares of the records is wanted.
+            redraw: Pay for a new answer although this question has been answered before.
+        """
+        if column is not None:
+            if keys is not None:
+                raise InvalidRequest("keys= is for describing all columns: leave it or the column out.")
+            return super().describe(column, share=share, redraw=redraw)
+        answers = self.answer_plan(self.describe_plan(share, keys), redraw=redraw)
+        return self._description(share, keys).table(answers, self.name)
+
+    def explain_describe(
+        self, *, share: Exact = "0.02", keys: Mapping[str, Iterable[object]] | None = None
+    ) -> str:
+        """Return what ``describe`` of all columns would charge, read and draw; reads and charges nothing.
+
+        >>> import numpy
+        >>> import prdp
+        >>> people = prdp.open({"age": numpy.arange(9000) % 90}, policy=5, bounds={"age": (0, 120)})
+        >>> people.explain_describe(share=0.1).splitlines()[0]
+        'charges  1/10 of every record's budget, before anything is read; 9/10 is left afterwards'
+        """
+        return str(self.explanation(self.describe_plan(share, keys)))
+
+    def describe_plan(self, share: Exact, keys: Mapping[str, Iterable[object]] | None) -> Plan:
+        """Return what ``describe`` of all columns would do; reads and charges nothing."""
+        asked = self._description(share, keys)
+        return self.plan(*asked.queries, share=asked.share, shares=asked.shares)
+
+    def _description(self, share: Exact, keys: Mapping[str, Iterable[object]] | None) -> Description:
+        planner = self.planner
+        omitted = () if planner.unit is None else (planner.unit.id,)
+        return description(planner.schema, planner.bounds, share, keys, omitted=omitted)
 
     def quantiles(
         self,
