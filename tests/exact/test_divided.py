@@ -17,7 +17,7 @@ from prdp.engines.duckdb.engine import open_source
 from prdp.levels import Levels
 from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.framework import LaplaceCount, PaperFramework
-from prdp.noise.laws import Law, Together
+from prdp.noise.laws import Law, Then, Together
 from prdp.plan.divided import DividedRead, divided_levels
 from prdp.plan.reads import CellRead, KeyRead
 from prdp.testing.exact_loss import TOLERANCE, Loss, worst_loss
@@ -93,6 +93,25 @@ class TestMedian(MechanismContract):
 
     def twins(self) -> Mapping[str, Twin]:
         return {"weights not clipped": Twin(test_rank.made(test_rank.Unclipped), "range, light weights")}
+
+
+class TestUnitWeighted(TestMedian):
+    """Nothing is searched: a row weighs in proportion to its part, up to 1 for a part on a known level."""
+
+    mechanism: Any = replace(MEDIAN, finder=None, full=PARTS.quanta(PARTS.top - 20))
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "range": (lambda law: law.first, MEDIAN.answer),
+        "weights around": (lambda law: law.then(20), MEDIAN.sides + MEDIAN.scout),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        wrong = replace(self.mechanism, full=PARTS.quanta(PARTS.top - 28))
+
+        def heavier(summary: Summary, share: Fraction) -> Any:
+            right, other = self.mechanism.law(summary, share), wrong.law(summary, share)
+            return Then(replace(other.first, unit=right.first.unit), other.then)
+
+        return {"weights twice as large at the same noise": Twin(heavier, "range")}
 
 
 class TestFramework(TestMedian):

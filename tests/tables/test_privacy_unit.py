@@ -120,6 +120,27 @@ def test_quantiles_largest_values_and_different_values_come_close_to_the_truth(b
         assert np.median(values) == pytest.approx(truth, rel=rel), query
 
 
+def test_a_unit_weighted_median_counts_each_customer_once() -> None:
+    often = np.repeat([1, 2], [9_000, 3_000])  # three rows of each dear customer, one of each other
+    who = np.concatenate([np.repeat(np.arange(3_000), 3), np.arange(3_000, 6_000)])
+    frame = pd.DataFrame({"who": who, "v": np.where(often == 1, 800, 100) + np.arange(12_000) % 50})
+    table = prdp.open(frame, policy="1", bounds={"v": (0, 1_000)}, privacy_unit="who", synthetic=True)
+    rows, units = (
+        np.median([one.value for one in simulate(table, query, share=1, runs=9, seed=1)])
+        for query in (prdp.quantile("v", "2/5"), prdp.quantile("v", "2/5", unit_weighted=True))
+    )
+    assert rows > 790
+    assert units < 160
+    assert "unit-weighted 0.4 quantile" in table.explain(prdp.quantile("v", "2/5", unit_weighted=True), share=1)
+    for opened, says in (
+        (orders(), "gives all units one budget"),
+        (prdp.open(frame, policy="1", bounds={"v": (0, 1_000)}), "a row is a record here"),
+    ):
+        column = "v" if says.startswith("a row") else "o_totalprice"
+        with pytest.raises(InvalidRequest, match=says):
+            opened.median(column, share=1, unit_weighted=True)
+
+
 @pytest.mark.parametrize("by", [None, "o_orderstatus"])
 def test_a_spread_comes_close_to_the_truth(by: str | None) -> None:
     even = ORDERS.assign(o_totalprice=np.random.default_rng(3).integers(1_000, 9_000, N))

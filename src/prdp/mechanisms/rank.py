@@ -40,6 +40,9 @@ ROWS = (
 )
 """The same of rows that have parts of their units' budgets."""
 
+UNITS_ALIKE = ("unit-weighted, as its interval is: all rows of a unit weigh 1 together, to within 8 %",) * 2
+"""The same where all units have one budget, and a row has the part of it that it weighs."""
+
 _SPARED = 10
 """Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
@@ -113,6 +116,7 @@ class Rank:
         known: For each quantile an answer that is public already, in steps, near which to look first; None
             for none. Empty where there is none at all.
         words: Which records weigh less than others.
+        full: Where nothing is searched, the budget in quanta from which a record weighs 1; None where all do.
     """
 
     quantiles: tuple[Fraction, ...]
@@ -128,6 +132,7 @@ class Rank:
     bits: int = WEIGHT_BITS
     known: tuple[int | None, ...] = ()
     words: tuple[str, str] = RECORDS
+    full: int | None = None
 
     name = "rank"
 
@@ -163,7 +168,7 @@ class Rank:
         """Return the distribution of (tuning, (clipping point, (range, ..., (widths, weights around))))."""
         answered = partial(self.answered, summary, share)
         if self.finder is None:
-            return answered(self.answer, Fraction(1 << self.bits, summary.levels.quanta(0)))
+            return answered(self.answer, self._point(summary.levels))
         weighed = self.weighed(summary)
 
         def drawn(tuning: Tuning, place: int) -> Law:
@@ -316,8 +321,7 @@ class Rank:
         ranges = self.ranges(summary)
         drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
         if self.finder is None:
-            price = share * summary.levels.quanta(0) * summary.levels.quantum / (1 << self.bits)
-            facts = RankFacts(price, None, (("weights", "all records weigh the same"),))
+            facts = self._facts_of_all(summary, share)
             return [self.answers_at(ranges, facts, rest) for rest in drawn]
         known = cache(partial(self._known, self.weighed(summary), share))
         return [self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn]
@@ -341,6 +345,19 @@ class Rank:
             )
             for one, at in sorted(zip(order, sorted(chosen), strict=True))
         )
+
+    def _point(self, levels: Levels) -> Fraction:
+        """Return how much a quantum of budget may weigh where nothing is searched."""
+        return Fraction(1 << self.bits, self.full or levels.quanta(0))
+
+    def _facts_of_all(self, summary: Summary, share: Fraction) -> RankFacts:
+        """Return the public facts where nothing is searched."""
+        price = share * summary.levels.quantum / self._point(summary.levels)
+        if self.full is None:
+            return RankFacts(price, None, (("weights", "all records weigh the same"),))
+        weighed = self.weighed(summary)  # of what rows lack in weight nothing is known
+        clipping = RecordCandidates(weighed).clipping(share, _SMALL_SHARE, 0, blind=True)
+        return RankFacts(price, clipping, (("weights", self.words[0]),), Caveat(self.words[0]))
 
     def _known(self, weighed: Summary, share: Fraction, which: int, place: int) -> RankFacts:
         """Return the public facts at a clipping point that was found under a tuning."""

@@ -39,7 +39,7 @@ from prdp.mechanisms.framework import (
 )
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import PaperPartition, count_influences, sum_influences
-from prdp.mechanisms.rank import ROWS, Rank
+from prdp.mechanisms.rank import ROWS, UNITS_ALIKE, Rank
 from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.divided import UnitPart
@@ -254,7 +254,12 @@ def _ends(terms: MethodTerms) -> tuple[int, int]:
 
 def _rank(terms: MethodTerms) -> Rank:
     found = Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels)
-    return replace(found, words=ROWS) if terms.part else found
+    if not terms.part:
+        return found
+    if not terms.query.unit_weighted:
+        return replace(found, words=ROWS)
+    full = terms.levels.quanta(terms.levels.top)  # of the only row of a unit: all have one budget
+    return Rank(terms.query.at, *_ends(terms), finder=None, words=UNITS_ALIKE, full=full)
 
 
 def _one_quantile(terms: MethodTerms) -> Base:

@@ -28,11 +28,12 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following, PairedPoints
 from prdp.mechanisms.joint import Joint
+from prdp.mechanisms.rank import Rank
 from prdp.plan.divided import DividedRead, UnitPart, divided, divided_levels
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.methods import DEFAULT, UNITS, Answering, Method, MethodTerms, Options, preferred
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Query, Std, Variance
+from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Quantile, Query, Std, Variance
 from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.shares import Shares, drawn_once, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
@@ -320,6 +321,8 @@ class Planner:
         self.refuse_elsewhere(query)
         query = query.known(self.schema)
         method = known_method(query, options)
+        if isinstance(query, Quantile) and query.unit_weighted:
+            self._refuse_unless_units_are_alike(query, method)
         if self.unit is not None:
             refuse_unless_proved(query, method, self.unit)
             method = UNITS if _counts_units(query, method, self.unit) else method
@@ -375,6 +378,23 @@ class Planner:
             rows=rows,
             part=part,
         )
+
+    def _refuse_unless_units_are_alike(self, query: Query, method: Method) -> None:
+        """Refuse to weigh units alike where that is not the same as what their budgets allow."""
+        if self.unit is None:
+            reason = (
+                "a row is a record here, and weighs 1. Leave unit_weighted= away, or open the table with "
+            )
+            raise InvalidRequest(
+                f"{query}: {reason}", Argument("privacy_unit", "customer", of="prdp.open"), "."
+            )
+        if method.name != Rank.name:
+            raise InvalidRequest(f"{query} is answered by method='rank' alone, not by {method.name!r}.")
+        if self.policy.at_least != self.policy.at_most:
+            raise InvalidRequest(
+                f"{query} needs a policy that gives all units one budget, such as policy='1': under others, "
+                "units weigh by their budgets. Leave unit_weighted= away."
+            )
 
     def _divided(self, method: Method, groups: Grouping | None) -> UnitPart:
         """Return what a unit's budget is divided among; nothing where its rows are folded into one record."""

@@ -388,17 +388,20 @@ class Quantile(OfColumn):
 
     Attributes:
         at: The parts, each between 0 and 1; one or several.
+        unit_weighted: Whether all rows of a privacy unit weigh 1 together, instead of 1 each.
     """
 
     at: Exact | tuple[Exact, ...] = "1/2"
+    unit_weighted: bool = field(default=False, kw_only=True)
 
     methods: ClassVar[tuple[Method, ...]] = QUANTILE
 
     def __str__(self) -> str:
-        parts = self._listed
+        parts, weighted = self._listed, "unit-weighted " * self.unit_weighted
         if parts == (Fraction(1, 2),):
-            return f"median of {self.column}"
-        return f"{', '.join(map(shown_part, parts))} quantile{'s' * (len(parts) > 1)} of {self.column}"
+            return f"{weighted}median of {self.column}"
+        plural = "s" * (len(parts) > 1)
+        return f"{weighted}{', '.join(map(shown_part, parts))} quantile{plural} of {self.column}"
 
     @property
     def word(self) -> str:
@@ -426,7 +429,9 @@ class Quantile(OfColumn):
     @property
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
-        return arguments(self, "quantile") | {"of": self._of, "at": [str(part) for part in self._listed]}
+        weighted = {"per": "unit"} if self.unit_weighted else {}
+        at = {"of": self._of, "at": [str(part) for part in self._listed]}
+        return arguments(self, "quantile") | at | weighted
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
@@ -534,22 +539,26 @@ def min(column: str, *, round_to: Exact | None = None) -> Min:  # noqa: A001
     return Min(column, round_to=round_to)
 
 
-def quantile(column: str, q: Exact | Iterable[Exact], *, round_to: Exact | None = None) -> Quantile:
+def quantile(
+    column: str, q: Exact | Iterable[Exact], *, round_to: Exact | None = None, unit_weighted: bool = False
+) -> Quantile:
     """Ask for the value below which the part ``q`` of a column's values lies; a list asks for several.
+
+    With ``unit_weighted``, all rows of a privacy unit weigh 1 together, instead of 1 each.
 
     >>> str(quantile("balance", 0.9)), quantile("balance", [0.25, 0.75]).headings
     ('0.9 quantile of balance', ('q0.25_balance', 'q0.75_balance'))
     """
-    return Quantile(column, listed_quantiles(q), round_to=round_to)
+    return Quantile(column, listed_quantiles(q), round_to=round_to, unit_weighted=unit_weighted)
 
 
-def median(column: str, *, round_to: Exact | None = None) -> Quantile:
-    """Ask for the middle value of a column.
+def median(column: str, *, round_to: Exact | None = None, unit_weighted: bool = False) -> Quantile:
+    """Ask for the middle value of a column; ``unit_weighted`` as in ``quantile``.
 
     >>> median("balance").headings
     ('median_balance',)
     """
-    return Quantile(column, (Fraction(1, 2),), round_to=round_to)
+    return Quantile(column, (Fraction(1, 2),), round_to=round_to, unit_weighted=unit_weighted)
 
 
 def count_distinct(column: str) -> CountDistinct:

@@ -97,6 +97,8 @@ def in_words(text: str) -> str:
 
 def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
     match query:
+        case {"query": "quantile", "per": "unit"}:
+            return f"unit-weighted {_query_in_words({**query, 'per': ''})}"
         case {"query": "quantile", "of": of, "at": ["1/2"]}:
             return f"median of {of}"
         case {"query": "quantile", "of": of, "at": parts}:

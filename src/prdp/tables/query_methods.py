@@ -349,6 +349,7 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "rank",
+        unit_weighted: bool = False,
         redraw: bool = False,
     ) -> Answered: ...
 
@@ -361,6 +362,7 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "rank",
+        unit_weighted: bool = False,
         redraw: bool = False,
     ) -> ReleaseTable: ...
 
@@ -372,6 +374,7 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "rank",
+        unit_weighted: bool = False,
         redraw: bool = False,
     ) -> Answered | ReleaseTable:
         """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
@@ -386,9 +389,10 @@ class Questions(Completed, Generic[Answered]):
         ('q0.1_age', 'q0.9_age')
         """
         if isinstance(q, Iterable) and not isinstance(q, str):
-            query = Quantile(column, listed_quantiles(q), round_to=round_to)
+            query = Quantile(column, listed_quantiles(q), round_to=round_to, unit_weighted=unit_weighted)
             return self._several([query], share, options=Options.of(method), redraw=redraw)
-        return self._one(Quantile(column, q, round_to=round_to), share, Options.of(method), redraw=redraw)
+        one = Quantile(column, q, round_to=round_to, unit_weighted=unit_weighted)
+        return self._one(one, share, Options.of(method), redraw=redraw)
 
     def median(
         self,
@@ -397,10 +401,12 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "rank",
+        unit_weighted: bool = False,
         redraw: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        return self._one(Quantile(column, "1/2", round_to=round_to), share, Options.of(method), redraw=redraw)
+        query = Quantile(column, "1/2", round_to=round_to, unit_weighted=unit_weighted)
+        return self._one(query, share, Options.of(method), redraw=redraw)
 
     def describe(self, column: str, *, share: Exact, redraw: bool = False) -> ReleaseTable:
         """Summarise a column: how many values it has, their mean, standard deviation, quartiles and extremes.
