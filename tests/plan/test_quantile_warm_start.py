@@ -184,3 +184,16 @@ def test_answers_below_zero_and_in_fractions_are_places_on_their_rounding_step()
     mechanism: Any = plan.warm_started(plan.warm_start(table.ledger)).queries[0].steps[0].mechanism
     assert mechanism.rank.known == (first.steps,)
     assert first.steps < 0
+
+
+def test_parts_of_a_description_tell_where_they_clipped_to_queries_at_no_larger_share() -> None:
+    table = opened()
+    table.describe(share="9/10")
+    (charge,) = table.ledger.entries
+    shares = {part.query.word: part.share for part in table.describe_plan("9/10", None).queries}
+    found = warm_start_of(table.plan(prdp.sum("v"), share="1/20"), charge)
+    assert {known["charge"] for known in found.values()} == {0}
+    assert WEIGHTS in warm_start_of(table.plan(prdp.median("v"), share="1/20"), charge)
+    assert MEDIAN not in warm_start_of(table.plan(prdp.median("v"), share="1/20"), charge)
+    assert not warm_start_of(table.plan(prdp.sum("v"), share="1/2"), charge)
+    assert max(shares.values()) < Fraction(1, 2)

@@ -251,16 +251,16 @@ def _recorded_points(
 ) -> Iterator[tuple[str, Release, Fraction, Clipping | None]]:
     """Yield what a real release tells: of what, by which part of it, where, and what it knew of clipping."""
     row = release.releases[0] if isinstance(release, ReleaseTable) else (release,)
-    if len(row) != len(asked):  # a query with several columns is among them
+    columns = [ask for ask in asked for _ in ask.get("at", ("",))]  # a query of several quantiles has several
+    if len(row) != len(columns):
         return
-    for ask, answer in zip(asked, row, strict=True):
+    for ask, answer in zip(columns, row, strict=True):
         if ask["query"] not in _PARTS or not isinstance(answer, Release) or answer.simulated:
             continue
         if isinstance(answer.chosen, Ranked):
-            if len(ask["at"]) > 1:
-                continue
             clipping = answer.chosen.clipping
-            yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
+            if len(ask["at"]) == 1:
+                yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
             if clipping is not None:
                 yield _weights_of(ask["of"]), answer, clipping.at / (1 << WEIGHT_BITS), clipping
             continue
