@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +79,33 @@ def read_public(entry: str, folder: Path) -> dict[str, list[object]]:
     path = folder / entry
     if not path.is_file():
         raise InvalidRequest(f"there is no file {entry}.")
-    return public_columns(path)
+    return {name: _typed(values) for name, values in public_columns(path).items()}
+
+
+def _typed(values: list[object]) -> list[object]:
+    """Return the texts of a CSV file's column as numbers or dates, where every one of them is written as one.
+
+    A text such as 01, which no number is written as, keeps a column as it is.
+    """
+    there = [value for value in values if value not in {None, ""}]
+    if not there or not all(isinstance(value, str) for value in there):
+        return values
+    for kind, made in ((_NUMBER, exact_number_in), (_DAY, date.fromisoformat)):
+        if all(kind.fullmatch(str(value)) for value in there):
+            try:
+                return [None if value in {None, ""} else made(str(value)) for value in values]
+            except ValueError:
+                return values
+    return values
+
+
+def exact_number_in(text: str) -> int | float:
+    """Return the number that a text is: a whole one, or the nearest double."""
+    return float(text) if "." in text else int(text)
+
+
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,12})?")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from prdp.expressions.nodes import Arithmetic, Call, Case, IsNull, Node, Number
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
+from prdp.sql.reading import sql_of
 from prdp.sql.refused import Construct
 
 
@@ -17,6 +18,9 @@ class Asking(Protocol):
 
     def row(self, node: Any, expected: Kind | None = None) -> Node:
         """Return what an aggregate is over, within its FILTER."""
+
+    def kind(self, node: Any) -> Kind | None:
+        """Return what an expression over rows gives; None where that is NULL alone."""
 
     def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
         """Return the placeholder of a query's answer, or for a part of it."""
@@ -58,12 +62,12 @@ def read_avg(asking: Asking, node: Any) -> Node:
 
 def read_max(asking: Asking, node: Any) -> Node:
     """Read MAX(x)."""
-    return asking.ask(Max.of_node(asking.row(_plain(asking, node))), node)
+    return asking.ask(Max.of_node(asking.row(_number(asking, node))), node)
 
 
 def read_min(asking: Asking, node: Any) -> Node:
     """Read MIN(x)."""
-    return asking.ask(Min.of_node(asking.row(_plain(asking, node))), node)
+    return asking.ask(Min.of_node(asking.row(_number(asking, node))), node)
 
 
 def read_median(asking: Asking, node: Any) -> Node:
@@ -126,6 +130,19 @@ def _plain(asking: Asking, node: Any) -> Any:
     if type(node.this).__name__ == "Distinct":
         asking.refuse(node, "DISTINCT is read in COUNT alone", "Leave it out, or write COUNT(DISTINCT x).")
     return node.this
+
+
+def _number(asking: Asking, node: Any) -> Any:
+    """Return what MIN or MAX is over, or refuse a date: its days from a public one are a number."""
+    inner = _plain(asking, node)
+    if asking.kind(inner) is Kind.MOMENT:
+        name, shown = node.key.upper(), sql_of(inner)
+        asking.refuse(
+            node,
+            f"{name} is answered for numbers, and {shown} is a date or time",
+            f"Ask for days from a public date: {name}(date_diff('day', DATE '2024-01-01', {shown})).",
+        )
+    return inner
 
 
 def _part(asking: Asking, node: Any) -> Fraction:

@@ -32,6 +32,9 @@ MAX_JOINED = 1_000_000
 """Largest number of pairs of rows that a join of grouped results looks at."""
 
 
+_OF_NOTHING = "NULL stands where the released count is below 1: there may be no such values"
+
+
 class Drawn(Protocol):
     """The answers to one SELECT about records."""
 
@@ -86,6 +89,11 @@ class Evaluation:
             nodes |= {f"k{place}": constant(value) for place, value in enumerate(key)}
             rows.append(ReleasedRow(self._releases, nodes, {f"k{k}": value for k, value in enumerate(key)}))
         self._asked[id(asked)] = rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on values that are NULL."""
+        return (_OF_NOTHING,) if self._releases.has_empty else ()
 
     def rows(self, relation: Any) -> list[ReleasedRow]:
         """Return the rows of a relation; ``c0`` is its first column."""

@@ -413,6 +413,7 @@ def _results(tree: Any, drawn: Mapping[int, _Drawn]) -> SqlAnswers:
         tuple(row.cell(name, Column(f"c{place}")) for place, name in enumerate(tree.names)) for row in rows
     )
     notes = [note for one in drawn.values() for note in one.notes]
+    notes += evaluated.notes
     notes += [note for relation in relations_of(tree) for note in getattr(relation, "notes", ())]
     spent = {id(one.table) if one.table is not None else id(one): one.spent for one in drawn.values()}
     return SqlAnswers(

@@ -289,7 +289,8 @@ def _excluded(item: GroupItem, listed: Sequence[Any], where: Node | None, *, exh
         return ""
     may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)
     words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["none of the keys"])]
-    return f"rows whose {printable(item.text)} is {' or '.join(words)} are in no group" if words else ""
+    called = item.text if item.listed is None else item.names[-1]  # a lookup is written out as a CASE
+    return f"rows whose {printable(called)} is {' or '.join(words)} are in no group" if words else ""
 
 
 def _denied_null(node: Node, conditions: Sequence[Node]) -> bool:

@@ -38,6 +38,7 @@ from prdp.expressions.nodes import (
     columns,
 )
 from prdp.release import formatting
+from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 from prdp.schema import ColumnType, Kind
@@ -75,7 +76,8 @@ class Releases:
         self._shares: dict[str, Fraction] = {}
         self._columns: dict[str, frozenset[tuple[str, str]]] = {}
         self._totals: dict[frozenset[str], str] = {}
-        self._values: dict[str, float] = {}
+        self._values: dict[str, float | None] = {}
+        self.has_empty = False
 
     def add(self, select: str, row: int, releases: Sequence[Release], share: Fraction) -> dict[str, Node]:
         """Take the answers about one group, and return what their names in the statement stand for."""
@@ -94,10 +96,13 @@ class Releases:
         self.parts[name] = release
         self._columns[name] = frozenset({(select, str(place))})
 
-    def value(self, name: str) -> float:
-        """Return a released number as it is computed with."""
+    def value(self, name: str) -> float | None:
+        """Return a released number as it is computed with; None of a mean of no values, as SQL says."""
         if name not in self._values:
-            self._values[name] = float(formatting.value_of(self.parts[name]))
+            part = self.parts[name]
+            empty = part.rule in PARTS and part.parts[1].exact < 1
+            self.has_empty = self.has_empty or empty
+            self._values[name] = None if empty else float(formatting.value_of(part))
         return self._values[name]
 
     def total(self, names: Sequence[str]) -> Node | None:
@@ -166,7 +171,7 @@ class ReleasedRow:
         found = self.node(node)
         parts = self.releases.parts
         if isinstance(found, Column):
-            return parts[found.name]
+            return None if self.releases.value(found.name) is None else parts[found.name]
         used = {part: parts[part] for part in sorted(columns(found))}
         value = self.value_of(found)
         if not used or not isinstance(value, float) or isinstance(value, bool):

@@ -260,6 +260,12 @@ class SelectReader:
         self.notes += self.facts.notes(row)
         return row if self._filter is None else Case(((self._filter, row),), Null())
 
+    def kind(self, node: Any) -> Kind | None:
+        """Return what an expression over rows gives; None where that is NULL alone."""
+        scope = self.relation.scope(self.names.statement)
+        reader = NodeReader(self.names.statement, row_leaf(scope, self.names))
+        return reader.checked(node, self.schema).kind
+
     def rows(self, source: Any) -> Node:
         """Return the placeholder of the number of rows, or of records that have one."""
         if self.relation.has_rows:

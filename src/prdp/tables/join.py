@@ -302,7 +302,8 @@ class Join(Queried):
     def planner(self) -> Planner:
         """The planner of questions about the join, from its public facts."""
         here = {name: place for name, place in self.names.items() if place[0] in self.tables}
-        unit = PrivacyUnit(self._key, self.max_rows, self._joined(here), self.one_row_per_unit)
+        most = 1 if self.tables == (self.tree.private,) else self.max_rows  # it is read as one row a unit
+        unit = PrivacyUnit(self._key, most, self._joined(here), self.one_row_per_unit)
         return Planner(
             self.schema,
             self.policy,
