@@ -21,6 +21,7 @@ import prdp
 from prdp.declare.exact import fraction_of, spelled
 from prdp.errors import BudgetExhausted, InvalidRequest, LedgerError
 from prdp.ledger import Binding, Charge, DurableLedger, Ledger, MemoryLedger
+from prdp.ledger.layout import canonical
 from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.release.release import Release
 from tests.cli.running import quickly
@@ -291,3 +292,12 @@ def test_a_value_of_any_depth_or_length_that_is_recorded_can_be_read(place: Plac
         sys.set_int_max_str_digits(before)
     releases = [entry.release for entry in DurableLedger(place.given).entries]
     assert [release and release.failed for release in releases] == [False, True, False, True]  # type: ignore[union-attr]
+
+
+_FIELDS = st.lists(st.none() | st.text() | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(0, 1))
+
+
+@given(_FIELDS, st.sampled_from(["", "\ud800", '"', "\x00\x7f\u2028"]))
+def test_a_row_is_hashed_as_the_json_of_its_fields(fields: list[Any], odd: str) -> None:
+    expected = json.dumps([*fields, odd], ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    assert canonical([*fields, odd]) == expected

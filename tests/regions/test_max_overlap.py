@@ -285,3 +285,13 @@ def test_nobody_has_spent_nothing_and_everybody_the_most() -> None:
     assert spent_in(EVERYBODY, charges) == Fraction(5, 6)
     null = Region.where("a", PointSet("whole", (), null=True))
     assert spent_in(null, charges) == Fraction(1, 3)
+
+
+def test_charges_of_one_region_count_each_whether_or_not_they_share_its_object() -> None:
+    random = Random(20261118)
+    for _ in range(200):
+        few = some_charges(random, "ab", 4, 3)
+        repeated = random.choices(few, k=9)
+        copies = [(Region(region.boxes), Fraction(str(share))) for region, share in repeated]
+        asked = random.choice(few)[0]
+        assert spent_in(asked, repeated) == spent_in(asked, copies) == deepest(asked, repeated, 4, "ab")
