@@ -394,7 +394,7 @@ class Release(NumberLike):
 
     def selected(self, among: int) -> Release:
         """Return the answer as one of so many that rows were selected from, or sorted, by what they are."""
-        return replace(self, among=max(self.among, among))
+        return self if among <= self.among else replace(self, among=among)
 
     def moved(self, times: object, plus: object) -> MovedRelease:
         """Return the answer times one number plus another; the ends of its interval move along."""
