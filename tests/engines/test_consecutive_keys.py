@@ -12,6 +12,7 @@ import prdp
 from prdp.declare.groups import read_grouping
 from prdp.engines.duckdb.engine import open_source
 from prdp.engines.statements.groups import joined
+from prdp.plan.queries import Query
 from prdp.plan.reads import CellRead
 from prdp.schema import ColumnType, Kind
 
@@ -77,3 +78,28 @@ def test_nothing_is_looked_up_where_keys_count_up_by_ones(keys: list[int], count
     schema = {"k": ColumnType(Kind.NUMBER, integer=True, native="BIGINT")}
     sql = joined("(SELECT k AS key0 FROM records)", read_grouping(["k"], keys, schema), schema)
     assert ("JOIN" not in sql) == counted
+
+
+@pytest.mark.parametrize("policy", ["10000 / v", "10000 / v * CASE WHEN k > 20 THEN 0.5 ELSE 1 END"])
+@pytest.mark.parametrize("keys", [list(range(40)), [7, 3, *range(9, 40)]])
+@pytest.mark.parametrize("query", [prdp.count(), prdp.sum("v"), prdp.variance("v")])
+def test_cells_of_many_groups_are_the_same_however_many_are_read_at_once(
+    policy: str, keys: list[int], query: Query, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = records("BIGINT", tmp_path)
+    given = prdp.Policy(policy, at_most=100, at_least="1/100")
+    table = prdp.open(
+        source, table="records", policy=given, bounds={"v": (0, 1000), "k": (0, 40)}, synthetic=True
+    )
+    for other in (False, True):
+        (read,) = table.group_by("k", keys=keys, other=other).plan(query, share=1).reads.values()
+        assert isinstance(read, CellRead)
+        engine = open_source(source, None, table="records")
+        whole = engine.summarise(read)
+        assert sum(each.records for each in whole) > 0
+        for at_once in (1, 7, len(keys) - 1):
+            monkeypatch.setattr(engine.database, "groups_at_once", at_once)
+            assert len(engine.shown(read)) >= -(-(len(keys) + other) // at_once)
+            parts = engine.summarise(read)
+            assert [list(each.cells) for each in parts] == [list(each.cells) for each in whole]
+            monkeypatch.undo()

@@ -80,6 +80,8 @@ class Database(Protocol[Table]):
         writes_all: Whether every statement can be written; else reads are written before they are charged.
         own_column: Whether the shortcut for policies of one column may be taken.
         read_once: Whether rows are held where a question looks at them twice.
+        groups_at_once: Of how many groups one statement is; None for any number. What an engine in this
+            process finds of half as many groups takes half the memory.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Database(Protocol[Table]):
     writes_all: bool = True
     own_column: bool = True
     read_once: bool = False
+    groups_at_once: int | None = None
 
     @abstractmethod
     def find(self) -> Mapping[str, Table]:

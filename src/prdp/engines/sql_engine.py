@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -295,8 +295,13 @@ class SqlEngine(InOneProcess):
 
     def summarise(self, reading: CellRead) -> Sequence[Summary]:
         """Read every record once and return exact totals per cell, for each group."""
-        cells = statement(reading, self.schema, self.records, own_column=self.database.own_column)
-        return cells.summaries(self.columns(cells.sql))
+        cells = self._cells(reading)
+        with watched() if cells.later else nullcontext():  # people hear of one pass
+            return cells.read(self.columns)
+
+    def _cells(self, reading: CellRead) -> CellStatement:
+        own_column, at_once = self.database.own_column, self.database.groups_at_once
+        return statement(reading, self.schema, self.records, own_column=own_column, at_once=at_once)
 
     def key_totals(self, reading: KeyRead) -> tuple[KeySummary, ...]:
         """Read every record once and return the budgets behind a column's values, for each group."""
@@ -386,6 +391,9 @@ class SqlEngine(InOneProcess):
         elif isinstance(read, DividedRowRead):
             drawn = replace(read, read=replace(read.read, least=_DRAWN))
             found = (divided_rows_statement(drawn, self.schema, self.records),)
+        elif isinstance(read, CellRead):
+            cells = self._cells(read)
+            found = (cells.sql, *cells.later)
         else:
             found = statements(read, self.schema, self.records, own_column=self.database.own_column)
         return tuple(map(self.written, found))

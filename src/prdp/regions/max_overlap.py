@@ -64,11 +64,12 @@ def _together(charges: Sequence[Charged]) -> list[Charged]:
     Objects are told apart by their identity: to compare thousands of regions and fractions takes longer.
     """
     times = Counter((id(region), id(share)) for region, share in charges)
-    known = {id(thing): thing for charge in charges for thing in charge}
+    regions = {id(region): region for region, _ in charges}
+    shares = {id(share): share for _, share in charges}
     sums: dict[int, Fraction] = {}
     for (region, share), many in times.items():
-        sums[region] = sums.get(region, Fraction(0)) + many * known[share]
-    return [(known[region], total) for region, total in sums.items()]
+        sums[region] = sums.get(region, Fraction(0)) + many * shares[share]
+    return [(regions[region], total) for region, total in sums.items()]
 
 
 def _scaled(shares: Sequence[Fraction]) -> tuple[int, list[int]]:

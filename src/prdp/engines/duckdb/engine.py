@@ -46,6 +46,7 @@ class DuckDBDatabase(Database[PlainTable]):
     name = "duckdb"
     traces = False
     stopped = STOPPED
+    groups_at_once = 1 << 16
 
     def __init__(
         self,

@@ -284,11 +284,25 @@ class CellStatement:
     The columns are grp, level, code (of the magnitude), n, and the halves of total and squares: without the
     group where there is one only, without the level where ``own`` derives the budget from the magnitude,
     without magnitude and total where nothing is added up, and without squares where none are.
+
+    Attributes:
+        sql: The statement; of many groups, of the first of them.
+        reading: The read.
+        own: The shortcut that it takes, if any.
+        later: Statements of the other groups, each of so many as are read at once.
     """
 
     sql: str
     reading: CellRead
     own: OwnColumn | None
+    later: tuple[str, ...] = ()
+
+    def read(self, run: Callable[[str], Arrays]) -> Sequence[Summary]:
+        """Return the cells of each group that an engine finds."""
+        if not self.later:
+            return self.summaries(run(self.sql))
+        parts = [_whole_sums(run(sql)) for sql in (self.sql, *self.later)]
+        return self.summaries({name: _stacked([part.pop(name) for part in parts]) for name in [*parts[0]]})
 
     def summaries(self, found: Arrays) -> Sequence[Summary]:
         """Return the cells of each group that the statement's columns describe."""
@@ -360,8 +374,25 @@ def filled(column: NDArray[Any], instead: int) -> Column:
     return np.ma.filled(column.astype(np.int64, copy=False), instead)
 
 
+def _whole_sums(found: Arrays) -> Arrays:
+    """Return columns with each sum in one instead of two halves, which take less memory."""
+    whole = {name: wide(found, name) for name in _SUMS if f"{name}_high" in found}
+    halved = {f"{name}_{half}" for name in whole for half in ("high", "low")}
+    return {name: column for name, column in found.items() if name not in halved} | whole
+
+
+def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return columns one below the other; masked where one of them is."""
+    whole = np.concatenate([np.ma.getdata(part) for part in parts])
+    if not any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        return whole
+    return np.ma.MaskedArray(whole, np.concatenate([np.ma.getmaskarray(part) for part in parts]))
+
+
 def wide(found: Arrays, name: str) -> Column:
     """Return a column that ``halves`` wrote, exactly; 0 for NULL."""
+    if name in found:
+        return found[name]
     return from_halves(filled(found[f"{name}_high"], 0), np.ma.filled(found[f"{name}_low"], 0))
 
 
@@ -391,7 +422,14 @@ def plan_statement(reading: CellRead, schema: Schema) -> None:
         OwnColumn.of(*computed(reading, schema, "")[:2])
 
 
-def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bool = True) -> CellStatement:
+def statement(
+    reading: CellRead,
+    schema: Schema,
+    records: str,
+    *,
+    own_column: bool = True,
+    at_once: int | None = None,
+) -> CellStatement:
     """Write the statement for a reading: with one key where the policy allows it, else with two.
 
     Args:
@@ -399,6 +437,7 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         schema: The table's columns.
         records: The name under which the statement finds the table.
         own_column: Whether the form with one key may be used.
+        at_once: Of how many groups one statement may be about; None for any number.
     """
     asked = reading
     reading, schema, records = computed(reading, schema, records)
@@ -423,16 +462,18 @@ def statement(reading: CellRead, schema: Schema, records: str, *, own_column: bo
         if measure:
             items.append(f"{measured(measure, schema)} AS value")
         inner = grouped_records(items, records, condition, reading.groups, schema)
-        return replace(cells_of(reading, inner), reading=asked)
-    return CellStatement(_grouped(keys, inner, reading, added), asked, own)
+        return replace(cells_of(reading, inner, at_once), reading=asked)
+    first, *later = _grouped(keys, inner, reading, added, at_once)
+    return CellStatement(first, asked, own, tuple(later))
 
 
-def cells_of(reading: CellRead, inner: str) -> CellStatement:
+def cells_of(reading: CellRead, inner: str, at_once: int | None = None) -> CellStatement:
     """Write the statement for the records of a FROM clause, whose columns are budget, value and grp."""
     keys = {"level": level_sql(reading.levels)}
     if reading.measure:
         keys["code"] = code_sql(reading.measure, "value")
-    return CellStatement(_grouped(keys, inner, reading, "value"), reading, None)
+    first, *later = _grouped(keys, inner, reading, "value", at_once)
+    return CellStatement(first, reading, None, tuple(later))
 
 
 def grouped_records(
@@ -445,8 +486,20 @@ def grouped_records(
     return joined(chosen, groups, schema) if groups else chosen
 
 
-def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead, added: str) -> str:
-    """Return the statement that counts and adds up by the group and the keys."""
+def _grouped(
+    keys: Mapping[str, str], inner: str, reading: CellRead, added: str, at_once: int | None
+) -> list[str]:
+    """Return the statements that count and add up by the group and the keys, of so many groups at once."""
+    groups = len(reading.groups.keys) if reading.groups else 0
+    if at_once is None or groups <= at_once:
+        return [_grouped_where("", keys, inner, reading, added)]
+    each_time = -(-groups // -(-groups // at_once))  # about as many every time
+    firsts = range(0, groups, each_time)
+    each = [f" WHERE grp BETWEEN {first} AND {first + each_time - 1}" for first in firsts]
+    return [_grouped_where(where, keys, inner, reading, added) for where in each]
+
+
+def _grouped_where(where: str, keys: Mapping[str, str], inner: str, reading: CellRead, added: str) -> str:
     names = [*(["grp"] if reading.groups else []), *keys]
     columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
     totals = ["count(*) AS n"]
@@ -460,7 +513,7 @@ def _grouped(keys: Mapping[str, str], inner: str, reading: CellRead, added: str)
     sums = ["n", *map(halves, _SUMS[: len(totals) - 1])]
     return (
         f"SELECT {key_list}, {', '.join(sums)} FROM (SELECT {key_list}, {', '.join(totals)} "
-        f"FROM (SELECT {', '.join(columns)} FROM {inner}) GROUP BY {key_list})"
+        f"FROM (SELECT {', '.join(columns)} FROM {inner}{where}) GROUP BY {key_list})"
     )
 
 
