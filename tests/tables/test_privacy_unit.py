@@ -131,7 +131,8 @@ def test_a_unit_weighted_median_counts_each_customer_once() -> None:
     )
     assert rows > 790
     assert units < 160
-    assert "unit-weighted 0.4 quantile" in table.explain(prdp.quantile("v", "2/5", unit_weighted=True), share=1)
+    text = table.explain(prdp.quantile("v", "2/5", unit_weighted=True), share=1)
+    assert "unit-weighted 0.4 quantile" in text
     for opened, says in (
         (orders(), "gives all units one budget"),
         (prdp.open(frame, policy="1", bounds={"v": (0, 1_000)}), "a row is a record here"),
