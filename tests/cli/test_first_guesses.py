@@ -15,7 +15,7 @@ COUNT = "SELECT COUNT(*) AS n FROM loans"
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("explain", "--dry-run"),
+        ("plan", "prdp explain"),
         ("query", "prdp ask"),
         ("remaining", "prdp ledger"),
         ("history", "prdp ledger"),
@@ -87,3 +87,12 @@ def test_keys_of_a_column_whose_missing_values_are_replaced_follow(tmp_path: Pat
     ran = piped("ask", asked, "--share", "0.1", "--format", "csv", folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert [line.split(",")[0] for line in ran.stdout.splitlines()] == ["branch", "north", "south", "unknown"]
+
+
+def test_explain_is_a_dry_run(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    asked = piped("ask", COUNT, "--share", "0.1", "--dry-run", folder=tmp_path)
+    explained = piped("explain", COUNT, "--share", "0.1", folder=tmp_path)
+    assert explained.returncode == 0
+    assert explained.stdout == asked.stdout
+    assert not (tmp_path / "loans.ledger").exists()

@@ -80,7 +80,7 @@ class LazyGroup(TyperGroup):
 
 
 _MEANT = {
-    **dict.fromkeys(("explain", "plan", "dry-run"), 'prdp ask "SELECT ..." --share 0.1 --dry-run'),
+    **dict.fromkeys(("plan", "dry-run"), 'prdp explain "SELECT ..." --share 0.1'),
     **dict.fromkeys(("query", "sql", "run", "select", "execute"), 'prdp ask "SELECT ..." --share 0.1'),
     **dict.fromkeys(("remaining", "budget", "status", "account", "history", "log", "spent"), "prdp ledger"),
     **dict.fromkeys(("validate", "verify", "lint", "doctor", "schema", "tables"), "prdp check"),
@@ -98,7 +98,9 @@ class Commands(LazyGroup):
     """All commands; each one ends with an exit code and, where something is wrong, with a message."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; one that others have ends in what to write."""
+        """Find a command; explain is ask --dry-run, and one that others have ends in what to write."""
+        if args and args[0] == "explain":
+            args = ["ask", *args[1:], "--dry-run"]
         if args and args[0] in _MEANT:
             ctx.fail(f"There is no command {args[0]!r}. Write: {_MEANT[args[0]]}")
         return super().resolve_command(ctx, args)

@@ -134,6 +134,8 @@ def search_of(listed: Any) -> Mapping[str, Any] | None:
 def callers_keys(item: GroupItem, keys: Mapping[str, Any]) -> Any | None:
     """Return what a caller lists for an entry of GROUP BY, or what was found; capitals do not matter."""
     wanted = {name.lower() for name in (*item.names, item.text)}
+    if not item.part and not isinstance(item.checked.node, Column):  # coalesce(job, 'none') AS job is not job
+        wanted -= {name.lower() for name in columns(item.checked.node)}
     listed = next((listed for name, listed in keys.items() if str(name).lower() in wanted), None)
     refuse_queries(listed, "keys", f" for {item.text!r}")
     return [key for (key,) in listed.keys] if isinstance(listed, ReleaseTable) else listed

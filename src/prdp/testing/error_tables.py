@@ -15,7 +15,7 @@ from prdp.projects.project import project as project_here
 from prdp.release.formatting import aligned, optional_library
 from prdp.tables.arguments import read_policy
 from prdp.tables.table import Table
-from prdp.testing.preview import Errors, errors_of, is_law, made_up, roundings_of
+from prdp.testing.preview import EVEN, Errors, errors_of, is_law, made_up, roundings_of
 from prdp.testing.simulate import refuse_unless_repeatable
 from prdp.testing.truth import refuse_unless_synthetic
 
@@ -91,7 +91,7 @@ class ErrorTable:
 def preview(
     statement: str,
     *,
-    like: object,
+    like: object = EVEN,
     share: Exact | Sequence[Exact] = SHARES,
     runs: int = 50,
     keys: Mapping[str, Any] | None = None,
@@ -112,7 +112,8 @@ def preview(
     Args:
         statement: The SQL statement.
         like: Public or made-up records like yours: a table opened with ``synthetic=True``; or, for a table of
-            a project, a file, a frame or a law such as ``"normal:50000,50000,n=200000"``.
+            a project, a file, a frame or a law such as ``"normal:50000,50000,n=200000"``; by default, its
+            columns are uniform within their bounds.
         share: The share of each answer, or several.
         runs: The number of answers to simulate for each share.
         keys: The public keys of grouping columns, where ``like`` is a table; a project lists its own.
