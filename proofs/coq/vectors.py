@@ -140,7 +140,9 @@ def clipped(random: Random, names: Names) -> str:
 def of_both_signs(random: Random, names: Names) -> str:
     """Return the claim for a clipped total of both signs."""
     table = made_up(random)
-    clip = Clip(random.choice((*[replace(WIDE, tail=Fraction(0))] * 7, WIDE)), signed=True)  # octaves of each pair
+    clip = Clip(
+        random.choice((*[replace(WIDE, tail=Fraction(0))] * 7, WIDE)), signed=True
+    )  # octaves of each pair
     law, public_law = (clip.law(cells, table.share) for cells in (table.cells, table.empty))
     assert type(law.rule) is BothReaching
     rule, facts = coq_terms.rule(public_law.rule), public(table.empty, clip.finder, table.share)

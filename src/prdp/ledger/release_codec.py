@@ -48,6 +48,7 @@ _LATER: dict[str, Any] = {
     "clipped": None,  # clipped records were not described in the user's terms
     "shape": None,  # all public noise was Laplace's
     "left_out": "",  # excluded records were not recorded
+    "apart": False,  # intervals covered all that was dropped
     "selected": None,  # one tail factor was for all answers
     "menu": 1,
     "end": None,
@@ -249,6 +250,7 @@ def _clipping(form: dict[str, Any]) -> Pull:
             kept=form["kept"],
             thresholds=_whole(form["thresholds"]),
             scales=_fraction(form["scales"]),
+            apart=form.get("apart", _LATER["apart"]),
         )
     if "tiers" in form:
         return Dropped(
@@ -260,6 +262,7 @@ def _clipping(form: dict[str, Any]) -> Pull:
             seen=form.get("seen", _LATER["seen"]),
             unknown=form.get("unknown", _LATER["unknown"]),
             at=None if form.get("at") is None else _fraction(form["at"]),
+            apart=form.get("apart", _LATER["apart"]),
         )
     return _point_of(form)
 

@@ -23,6 +23,7 @@ from prdp.mechanisms._threshold import (
     Tuning,
     noisy_total,
 )
+from prdp.mechanisms.tiers import VISIBLE
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Noisy, Together
@@ -108,7 +109,8 @@ class ClippedTiers:
         for drawn in self.law(summary, share).draw(entropy, runs):
             ways, totals = tier_answers.read(drawn)
             kept = tier_answers.kept(ways, totals)
-            answers.append(replace(answer_of(ways, kept), steps=sum(totals[:kept])))
+            apart = not tier_answers.visible(ways, totals, kept)
+            answers.append(replace(answer_of(ways, kept, apart=apart), steps=sum(totals[:kept])))
         return answers
 
 
@@ -182,12 +184,17 @@ class TierAnswers:
                 last, reached = tier, self.heights[tier][ways[tier].place]
         return last + 1
 
+    def visible(self, ways: Sequence[Way], totals: Sequence[int], kept: int) -> bool:
+        """Return whether the total of any dropped tier stands out of its noise."""
+        dropped = range(kept, len(ways))
+        return any(abs(totals[tier]) >= VISIBLE * self.noise(tier, ways[tier]).scale for tier in dropped)
+
     def clipping(self, tier: int, way: Way) -> Clipping:
         """Return the known facts about clipping at a tier's point."""
         candidates = RecordCandidates(self.parts[tier])
         return candidates.clipping(self.share, self.tuning(tier, way), way.place, blind=False)
 
-    def answer_of(self, ways: tuple[Way, ...], kept: int) -> Answer:
+    def answer_of(self, ways: tuple[Way, ...], kept: int, *, apart: bool) -> Answer:
         """Return the metadata of an answer that keeps so many tiers, without the number itself."""
         noises = [self.noise(tier, way) for tier, way in enumerate(ways)]
         tiers = tuple(self.clipping(tier, way) for tier, way in enumerate(ways))
@@ -197,6 +204,7 @@ class TierAnswers:
             kept,
             sum(self.threshold(tier, ways[tier], reached) for tier in range(kept, len(ways))),
             sum((noise.scale for noise in noises[kept:]), Fraction(0)),
+            apart,
         )
         points = ", ".join(f"{float(tier.at * self.step):.6g}" for tier in tiers[:kept])
         choices = (

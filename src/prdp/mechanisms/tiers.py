@@ -25,6 +25,7 @@ from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
 _STRIDE = 2
 _MAX_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
 _LEAST = Fraction(5, 2)  # in scales of noise: an empty tier passes for heavy with a chance of e^-2.5, or 8 %
+VISIBLE = Fraction(3, 2)  # scales of noise: a dropped tier with less is excluded from the interval, and named
 _PER_QUARTER = Fraction(7, 40)  # e^-0.7 an octave falls faster than noise grows: proofs/tiers.md
 
 
@@ -97,10 +98,14 @@ class Tiers:
         parts = (product(tier, (kept > place).astype(np.int64)) for place, tier in enumerate(noisy))
         steps = reduce(plus, parts)
         templates = tuple(
-            self._template(law, share, thresholds, number, step) for number in range(1, len(noisy) + 1)
+            self._template(law, share, thresholds, number, step, apart=apart)
+            for number in range(1, len(noisy) + 1)
+            for apart in (False, True)
         )
+        seen = self._kept(noisy, [ceil(VISIBLE * noise.scale) for noise in law.noises])
+        which = 2 * (kept - 1) + (seen <= kept)
         by_run = (
-            AnswerColumn(steps[run::runs].copy(), kept[run::runs] - 1, templates) for run in range(runs)
+            AnswerColumn(steps[run::runs].copy(), which[run::runs].copy(), templates) for run in range(runs)
         )
         return ByGroup(tuple(by_run))
 
@@ -135,7 +140,14 @@ class Tiers:
         )
 
     def _template(
-        self, law: Noisy, share: Fraction, thresholds: Sequence[int], kept: int, step: Fraction
+        self,
+        law: Noisy,
+        share: Fraction,
+        thresholds: Sequence[int],
+        kept: int,
+        step: Fraction,
+        *,
+        apart: bool,
     ) -> Answer:
         """Return the metadata of an answer that keeps so many tiers, without the number itself."""
         tiers = len(thresholds)
@@ -144,5 +156,6 @@ class Tiers:
             ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
-        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=law.noises[kept - 1].scale * share)
+        at = law.noises[kept - 1].scale * share
+        dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=at, apart=apart)
         return Answer(0, step, law.noises[:kept], choices, clipping=dropped)

@@ -355,6 +355,7 @@ class Dropped:
         seen: Whether the noise in the answer was seen before it was decided what to keep.
         unknown: Whether what was dropped may add up to anything.
         at: How many steps a unit of budget counts for at most in what was kept; None where it is unknown.
+        apart: Whether intervals exclude what was dropped, as nothing of it was visible.
     """
 
     thresholds: int
@@ -365,11 +366,12 @@ class Dropped:
     seen: Seen = "last"
     unknown: bool = False
     at: Fraction | None = None
+    apart: bool = False
 
     @property
     def selects(self) -> bool:
-        """Return False: no tail was measured."""
-        return False
+        """True if what was dropped is excluded: its size is then no reason to show no end."""
+        return self.apart
 
     @property
     def one_sided(self) -> bool:
@@ -396,9 +398,10 @@ class Dropped:
         """The sign that the truth has, unless it is zero; 0 for any."""
         return _sign(self.below, self.above)
 
-    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:  # noqa: ARG002
-        """Return None: an interval excludes no record."""
-        return None
+    def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
+        """Return beyond how many steps for a unit of budget records are excluded: where they were dropped."""
+        out = self.apart and tail_factor is None and not self.nothing
+        return (self.at, self.at) if out and self.at is not None else None
 
     def pulling(
         self,
@@ -456,7 +459,7 @@ class Dropped:
         ``tail_factor`` of
         1 represents the interval of the noise alone. None represents any distance.
         """
-        if _is_none(tail_factor) or self.nothing:
+        if _is_none(tail_factor) or self.nothing or (self.apart and tail_factor is None):
             return Fraction(0)
         if self.unknown:
             return None
@@ -474,12 +477,14 @@ class TierClipping:
         kept: How many of them were kept.
         thresholds: What the noisy totals of the others were below, in steps, added up.
         scales: The scales of their noises, added up.
+        apart: Whether intervals exclude what was dropped, as nothing of it was visible.
     """
 
     tiers: tuple[Clipping, ...]
     kept: int
     thresholds: int
     scales: Fraction
+    apart: bool = False
 
     @property
     def last(self) -> Clipping:
@@ -513,8 +518,8 @@ class TierClipping:
 
     @property
     def selects(self) -> bool:
-        """Return False: no tail was measured."""
-        return False
+        """True if what was dropped is excluded: its size is then no reason to show no end."""
+        return self.apart
 
     @property
     def one_sided(self) -> bool:
@@ -545,7 +550,9 @@ class TierClipping:
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
         ends = [(self.last.factors(tail_factor)[1] * self.last.at, self.last.most)]
-        ends += [(tier.at, tier.most) for tier in self.tiers[self.kept :]]
+        beyond = self.tiers[self.kept :]
+        apart = self.apart and tail_factor is None
+        ends += [(self.last.most if apart else tier.at, tier.most) for tier in beyond]
         return next(((end, end) for end, most in ends if end < most), None)
 
     def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
@@ -559,7 +566,8 @@ class TierClipping:
         tiers = len(self.tiers)
         near = Fraction(sum(one_way_spread((scale,), failure * _NEAR / tiers) for scale in scales))
         last, other = (failure * (1 - _NEAR) * part / tiers for part in (_LAST, (1 - _LAST) / 2))
-        far = self.thresholds + self.scales * Fraction(log(1 / other))
+        apart = self.apart and tail_factor is None
+        far = Fraction(0) if apart else self.thresholds + self.scales * Fraction(log(1 / other))
         for scale, tier in zip(scales[:-1], self.tiers, strict=False):
             far += _end_of_tier(scale, tier, other, tier.most / tier.at)
         far += _end_of_tier(scales[-1], self.last, last, tail_factor)
