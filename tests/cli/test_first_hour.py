@@ -190,6 +190,8 @@ def test_a_narrow_window_loses_no_digit_and_a_file_s_ending_is_its_format(folder
     assert piped(*question, "--share", "0.1", "--output", "n.csv", folder=folder).returncode == 0
     head, *rows = (folder / "n.csv").read_text(encoding="utf-8").splitlines()
     assert head.startswith("branch,n,n_low,n_high,n_flag,mean")
+    errors = piped(*question, "--share", "0.1", "--std-errors", "--format", "csv", folder=folder).stdout
+    assert errors.startswith("branch,n,n_low,n_high,n_se,n_cv,n_flag,mean")
     narrow = piped(*question, "--share", "0.1", columns=34, folder=folder).stdout
     for row in rows:
         branch, n = row.split(",")[:2]

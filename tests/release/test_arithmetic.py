@@ -171,7 +171,7 @@ def test_brackets_say_what_belongs_together() -> None:
 def test_what_is_stated_of_parts_is_stated_of_the_whole() -> None:
     assert "clipped records" in str(A + blind(90))
     assert (A + noisy(3, simulated=True)).simulated
-    assert (A - noisy(401)).flag == "low precision"
+    assert (A - noisy(401)).flag == "unreliable"
     assert (A.selected(40) + B).among == 40
     assert "simultaneous over 40 groups" in str(A.selected(40) + B)
     low, high = (A.selected(40) + B).interval()

@@ -102,13 +102,12 @@ def test_what_no_64_bits_hold_is_a_float() -> None:
 
 
 @pytest.mark.parametrize("scale", [3, 100])
-def test_the_standard_error_is_half_the_central_interval(scale: int) -> None:
+def test_the_standard_error_is_that_of_the_interval(scale: int) -> None:
     noisy = Release("count", 5000, Fraction(1), (Fraction(scale),), Fraction(1), "naive")
     assert (noisy.low, noisy.high) == noisy.interval(0.95)
-    low, high = noisy.interval("0.6827")
-    assert noisy.std_error == (high - low) / 2
-    assert noisy.cv == pytest.approx((high - low) / 2 / 5000)
-    assert noisy.std_error == pytest.approx(-scale * math.log(1 - 0.6827), rel=0.5)  # of Laplace noise
+    assert noisy.std_error == (noisy.high - noisy.low) / 2 / 1.96
+    assert noisy.cv == pytest.approx(noisy.std_error / 5000)
+    assert noisy.std_error == pytest.approx(scale * math.sqrt(2), rel=0.1)  # that of Laplace noise
 
 
 def test_there_is_none_where_an_end_is_missing() -> None:

@@ -23,8 +23,10 @@ from prdp.release.rows import (
     ReleaseColumn,
     ReleaseRows,
     any_left_away,
+    cvs_of,
     flags_of,
     intervals_of,
+    std_errors_of,
     values_of,
 )
 from prdp.release.table import ReleaseTable
@@ -154,6 +156,16 @@ class TestOfEach:
         assert flags_of(column) == [release.flag for release in column]
         assert values_of(column) == [float(release.value) for release in column]
 
+    def test_standard_errors_and_cvs_are_those_of_each_release(self, name: str) -> None:
+        column = COLUMNS[name]
+        for found, each in (
+            (std_errors_of(column), [release.std_error for release in column]),
+            (cvs_of(column), [release.cv for release in column]),
+        ):
+            assert [one is None for one in found] == [one is None for one in each]
+            known = [pair for pair in zip(found, each, values_of(column), strict=True) if None not in pair]
+            assert all(one == pytest.approx(other, abs=abs(value) / 2**50) for one, other, value in known)
+
     def test_ends_that_are_not_shown_are_seen(self, name: str) -> None:
         column = COLUMNS[name]
         assert any_left_away(column) == any(one.left_away != (None, None) for one in column)
@@ -181,7 +193,7 @@ def test_the_releases_differ_in_all_that_is_compared() -> None:
     assert {(np.isfinite(low), np.isfinite(high)) for low, high in ends} == set(
         product((True, False), repeat=2)
     )
-    assert set(flags_of(every)) == {"", "low precision", "insufficient budget"}
+    assert set(flags_of(every)) == {"", "low precision", "unreliable", "insufficient budget"}
     assert any_left_away(every)
     assert any_left_away(COLUMNS["means"])
     assert not any_left_away(COLUMNS["two points"])

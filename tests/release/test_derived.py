@@ -123,7 +123,7 @@ def _mean_of(count: int) -> prdp.Release:
 def test_a_mean_whose_count_cannot_be_reported_from_none_says_that_it_may_be_of_nothing() -> None:
     few, many = _mean_of(20), _mean_of(20_000)
     assert few.interval() == (50, 60)
-    assert few.flag == "low precision", "although the bounds are narrow"
+    assert few.flag == "unreliable", "although the bounds are narrow"
     assert "there may be no such values" in few.excludes
     assert many.flag == ""
     assert "no such values" not in many.excludes

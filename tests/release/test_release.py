@@ -266,10 +266,24 @@ def test_what_an_interval_excludes_is_stated_where_it_matters() -> None:
     assert str(table).count("above 8 times the clipping threshold") == 1
 
 
-def test_an_answer_smaller_than_its_noise_is_flagged() -> None:
-    assert replace(COUNT, steps=29 << 20).flag == "low precision"
-    assert replace(COUNT, steps=-29 << 20).flag == "low precision"
-    assert replace(COUNT, steps=31 << 20).flag == ""
+def test_flags_follow_from_the_coefficient_of_variation() -> None:
+    """The interval is 30 to either side, so that the standard error is 30 / 1.96 = 15.3."""
+    assert replace(COUNT, steps=0).flag == "unreliable"
+    assert replace(COUNT, steps=15 << 20).flag == "unreliable"
+    assert replace(COUNT, steps=-15 << 20).flag == "unreliable"
+    assert replace(COUNT, steps=16 << 20).flag == "low precision"
+    assert replace(COUNT, steps=45 << 20).flag == "low precision"
+    assert replace(COUNT, steps=47 << 20).flag == ""
+
+
+def test_the_standard_error_is_that_of_the_95_percent_interval() -> None:
+    answer = replace(COUNT, steps=60 << 20)
+    assert answer.std_error is not None
+    assert answer.std_error == pytest.approx((answer.high - answer.low) / 3.92)
+    assert answer.cv == pytest.approx(answer.std_error / 60)
+    assert (2 * answer).std_error == pytest.approx(2 * answer.std_error)
+    assert (answer - 60).cv is None
+    assert answer.to_dict()["cv"] == answer.cv
 
 
 def test_answers_compute_like_numbers_and_their_intervals_move_along() -> None:

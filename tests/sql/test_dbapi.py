@@ -57,6 +57,18 @@ def test_pandas_gets_intervals_where_they_are_asked_for(accounts: prdp.Table) ->
     assert frame["n_low"][0] <= 100 <= frame["n_high"][0]
 
 
+def test_standard_errors_are_columns_where_they_are_asked_for(accounts: prdp.Table) -> None:
+    cursor = prdp.connect(accounts, share=0.01, std_errors=True).cursor()
+    cursor.execute("SELECT COUNT(*) AS n FROM accounts")
+    assert cursor.description is not None
+    assert [column[0] for column in cursor.description] == ["n", "n_low", "n_high", "n_se", "n_cv", "n_flag"]
+    ((n, low, high, error, part, _),) = cursor.fetchall()
+    assert error == pytest.approx((high - low) / 3.92)
+    assert part == pytest.approx(error / n)
+    frame = cursor.answers.to_pandas(std_errors=True)  # type: ignore[union-attr]
+    assert frame["n_se"][0] == error
+
+
 @pytest.mark.parametrize(
     "probe",
     [

@@ -195,6 +195,9 @@ FORMAT = typer.Option(
     help="How to print the answers; by default a table, or what the ending of --output says.",
     show_default=False,
 )
+STD_ERRORS = typer.Option(
+    "--std-errors", help="Add each number's standard error (n_se) and coefficient of variation (n_cv)."
+)
 JSON = typer.Option("--json", help="The same as --format json.")
 OUTPUT = typer.Option(help="Write them to a file.", metavar="FILE", show_default=False)
 
@@ -227,6 +230,7 @@ def ask(
     form: Annotated[Format | None, FORMAT] = None,
     as_json: Annotated[bool, JSON] = False,
     output: Annotated[Path | None, OUTPUT] = None,
+    std_errors: Annotated[bool, STD_ERRORS] = False,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
     """Answer a SQL question with differential privacy.
@@ -254,7 +258,7 @@ def ask(
         answers = opened.sql(statement, share=share, shares=parts, redraw=redraw)
     if not begun and opened.is_begun(name):
         announce(opened.ledger_of(name))
-    show_answers(answers, form, output)
+    show_answers(answers, form, output, std_errors=std_errors)
     if plot is not None:
         _draw(answers, plot, to_stderr=output is None and form in (Format.JSON, Format.CSV))
 

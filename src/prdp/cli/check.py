@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +18,14 @@ from prdp.cli.policy_facts import warned
 from prdp.cli.printing import grid, number, show, show_json
 from prdp.cli.table_options import tables_here
 from prdp.declare.key_search import PRIVATE
+from prdp.declare.units import MAX_ROWS
 from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
 from prdp.ledger import shown_place
 from prdp.plan.labels import excluded_records, remedy
 from prdp.projects.fields import json_schema
 from prdp.projects.project import Facts, Project, project
+from prdp.release.formatting import clamped
 from prdp.release.rows import left_out
 from prdp.safety.plain_text import printable
 from prdp.schema import Kind
@@ -98,6 +101,11 @@ def _facts(facts: Facts) -> Iterator[Line]:
     yield "columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items()), OK
     if parted := parted_otherwise(list(facts.schema)):
         yield "columns", parted, LOOK
+    for name, ends_of in facts.bounds.items():
+        yield f"bounds of {name}", clamped(Fraction(ends_of[0]), Fraction(ends_of[1])), OK
+    if facts.unit is not None and facts.unit.max_rows == MAX_ROWS and not facts.unit.one_row_is_all:
+        limit = "max_rows is not declared: a limit of a unit's rows, such as max_rows = 20, narrows intervals"
+        yield f"unit {facts.unit.id}", f"{limit}, and what is beyond it is cut off", LOOK
     yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
     if text := warned(policy):
         yield "policy", text, LOOK

@@ -58,34 +58,40 @@ def form_of(form: Format | None, output: Path | None) -> Format:
     return Format(ending) if ending in {*Format} else Format.TABLE
 
 
-def show_answers(answers: SqlAnswers, form: Format | None, output: Path | None) -> None:
+def show_answers(
+    answers: SqlAnswers, form: Format | None, output: Path | None, *, std_errors: bool = False
+) -> None:
     """Print answers, or write them to a file; its ending says how, unless a format is given."""
     form = form_of(form, output)
     if form is Format.PARQUET:
-        table = optional_library("pyarrow", "arrow").table(answers.to_dict())
+        table = optional_library("pyarrow", "arrow").table(answers.to_dict(std_errors=std_errors))
         facts = {"statement": answers.text, "share": str(answers.share)}
         optional_library("pyarrow.parquet", "arrow").write_table(table.replace_schema_metadata(facts), output)
         return
     if form is Format.TABLE and output is None:
-        show(*_for_people(answers))
+        show(*_for_people(answers, std_errors=std_errors))
         return
-    text = _csv(answers) if form is Format.CSV else _json(answers) if form is Format.JSON else str(answers)
+    columns = answers.to_dict(std_errors=std_errors)
+    text = str(answers)
+    if form in (Format.CSV, Format.JSON):
+        text = _csv(columns) if form is Format.CSV else _json(answers, columns)
     if output is None:
         write(text.rstrip("\n"))
     else:
         output.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
-def _for_people(answers: SqlAnswers) -> list[RenderableType]:
+def _for_people(answers: SqlAnswers, *, std_errors: bool) -> list[RenderableType]:
     """Return the answers as a grid: each number with its low and high end beside it."""
     heads: list[str] = []
+    beside = ["low", "high", "se", "cv"] if std_errors else ["low", "high"]
     numbers = [any(_is_number(row[place]) for row in answers.rows) for place in range(len(answers.columns))]
     for name, number in zip(answers.columns, numbers, strict=True):
-        heads += [plain(name), "low", "high"] if number else [plain(name)]
-    left = [place + 2 * sum(numbers[:place]) for place, number in enumerate(numbers) if not number]
+        heads += [plain(name), *beside] if number else [plain(name)]
+    left = [place + len(beside) * sum(numbers[:place]) for place, number in enumerate(numbers) if not number]
     made = grid(heads, left=left)
     for row in answers.rows:
-        made.add_row(*_cells(row, numbers))
+        made.add_row(*_cells(row, numbers, std_errors=std_errors))
     console = Console()
     notes = answers.notes_on("`conditions` of --format json")
     if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
@@ -120,28 +126,34 @@ def key_in_words(cell: Any) -> str:
     return f"'{text}'" if text != text.strip() else text
 
 
-def _cells(row: Sequence[Any], numbers: Sequence[bool]) -> list[str]:
+def _cells(row: Sequence[Any], numbers: Sequence[bool], *, std_errors: bool) -> list[str]:
     cells: list[str] = []
     for cell, number in zip(row, numbers, strict=True):
         if _is_number(cell):
             value, *ends = value_and_ends(cell)
             cells += [f"{value} ({cell.flag})" if cell.flag else value, *(*ends, "", "")[:2]]
+            cells += _precision(cell) if std_errors else []
         else:
             text = key_in_words(cell)
-            cells += [text, "", ""] if number else [text]
+            cells += [text, *[""] * (4 if std_errors else 2)] if number else [text]
     return cells
+
+
+def _precision(cell: Any) -> list[str]:
+    """Return the standard error and the coefficient of variation of an answer, in words."""
+    error, part = cell.std_error, cell.cv
+    return ["" if error is None else f"{error:,.4g}", "" if part is None else f"{100 * part:.3g} %"]
 
 
 def _is_number(cell: object) -> bool:
     return isinstance(cell, Release) or hasattr(cell, "interval")
 
 
-def _csv(answers: SqlAnswers) -> str:
-    return csv_text({name: list(map(_closed, column)) for name, column in answers.to_dict().items()})
+def _csv(columns: dict[str, list[Any]]) -> str:
+    return csv_text({name: list(map(_closed, column)) for name, column in columns.items()})
 
 
-def _json(answers: SqlAnswers) -> str:
-    columns = answers.to_dict()
+def _json(answers: SqlAnswers, columns: dict[str, list[Any]]) -> str:
     rows = [dict(zip(columns, map(_closed, row), strict=True)) for row in zip(*columns.values(), strict=True)]
     facts: dict[str, Any] = {
         "statement": answers.text,

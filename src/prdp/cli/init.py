@@ -193,6 +193,15 @@ def _ask_the_rest(declared: dict[str, Any], columns: dict[str, str]) -> None:
     )
     if privacy_unit != "none":
         declared["privacy_unit"] = privacy_unit
+        write("A limit of a unit's rows narrows its intervals; what a unit adds beyond it is cut off.")
+        limit = _asked(f"How many rows of one {privacy_unit} count (none: all)?", "none", check=_check_rows)
+        if limit != "none":
+            declared["max_rows"] = int(limit)
+
+
+def _check_rows(text: str) -> None:
+    if text != "none" and not (text.isdecimal() and int(text) >= 1):
+        raise InvalidRequest("a limit of rows is a whole number from 1 on: write 20, or none.")
 
 
 def _check_policy(declared: dict[str, Any], text: str) -> None:

@@ -148,6 +148,7 @@ def _answers(plan: Plan, source: Any) -> Iterator[Line]:
     later: dict[SharedUnitRead, dict[tuple[int, bool], None]] = {}
     for query in plan.queries:
         yield Line("answers", str(query.query))
+        yield from _clamps(query)
         read = plan.reads[query.read]
         if read in listed_reads:
             yield Line("  reads", "what was read above")
@@ -169,6 +170,12 @@ def _answers(plan: Plan, source: Any) -> Iterator[Line]:
             yield Line("  gives", f"{query.query.word} of what was drawn; proofs/computed.md")
     for read, looks in later.items():
         yield from reads(read.shown_later(source, tuple(looks)))
+
+
+def _clamps(query: QueryPlan) -> Iterator[Line]:
+    """State which values count as a bound."""
+    if clamps := query.steps[0].labels[0].clamps:
+        yield Line("  clamps", clamps)
 
 
 def _divided(read: Read) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from prdp.cells.measure import Measure
 from prdp.declare.units import PrivacyUnit
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without, unknown_by
-from prdp.expressions.nodes import Column, Node, walk
+from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
@@ -21,6 +21,7 @@ from prdp.plan.reads import CellRead
 from prdp.plan.steps import Step
 from prdp.policy import Policy, ranges_of
 from prdp.release.clipped import ClippedTerms
+from prdp.release.formatting import clamped
 from prdp.release.rows import Label
 from prdp.schema import Bounds
 
@@ -148,8 +149,10 @@ def part_label(
 def derived_label(steps: Sequence[Step], query: Query, share: Fraction) -> Label:
     """Return the label of an answer that follows from its parts, by the step of the first one."""
     caveats = (step.mechanism.caveat(signed=True) for step in steps)
-    caveat = next(filter(None, caveats), None)
-    return Label(str(query), share, steps[0].mechanism.name, caveat, omitted=steps[0].labels[0].omitted)
+    caveat, first = next(filter(None, caveats), None), steps[0].labels[0]
+    return Label(
+        str(query), share, steps[0].mechanism.name, caveat, omitted=first.omitted, clamps=first.clamps
+    )
 
 
 def _label(
@@ -161,7 +164,21 @@ def _label(
     bounds = terms.bounds if unit is None or unit.join is None else {}  # a join has names of its own
     omitted = excluded_records(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
     label = Label(words, terms.share, answering.name, caveat, round_to, below=low < 0, above=high > 0)
-    return replace(label, omitted=omitted)
+    return replace(label, omitted=omitted, clamps=_clamping(measure, terms.bounds))
+
+
+def _clamping(measure: Measure | None, bounds: Bounds) -> str:
+    """Return which values count as a bound; empty where no value of what is computed lies beyond it."""
+    if measure is None:
+        return ""
+    node = measure.expression
+    if node is not None and not (columns(node) & bounds.keys() and not _has_branches(node)):
+        return ""
+    return clamped(measure.low * measure.round_to, measure.high * measure.round_to)
+
+
+def _has_branches(node: Node) -> bool:
+    return any(isinstance(part, Case) for part in walk(node))
 
 
 def _asked_about(terms: MethodTerms, unit: PrivacyUnit | None) -> list[Node]:

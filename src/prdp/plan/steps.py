@@ -26,7 +26,7 @@ from prdp.release.bias import Clipping
 from prdp.release.derived import combined
 from prdp.release.raw_answer import Answer, AnswerColumn
 from prdp.release.release import Release
-from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row, left_out
+from prdp.release.rows import Label, ReleaseColumn, ReleaseRows, Row
 
 _FINER_BITS = 20
 """A derived answer is given on a lattice this many bits finer than its column's rounding step."""
@@ -169,7 +169,7 @@ class Derived:
             simulated=simulated,
             ends=_limits(self.rule, self.measure),
             rule=self.rule,
-            left_out=left_out(self.label.omitted),
+            left_out=self.label.conditions,
         )
 
     def around_center(

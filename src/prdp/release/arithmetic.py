@@ -134,14 +134,11 @@ class ComputedRelease(NumberLike):
 
     @property
     def flag(self) -> str:
-        """Quality flag: that of a part, or of noise wider than the answer."""
+        """Quality flag: that of its own coefficient of variation, or of a part that says nothing."""
         flags = {part.flag for part in self.parts}
         if formatting.INSUFFICIENT_BUDGET in flags:
             return formatting.INSUFFICIENT_BUDGET
-        low, high = self.between(formatting.LEVEL, Fraction(1))
-        if high - low >= 2 * abs(self.exact) and high > low:
-            return formatting.LOW_PRECISION
-        return formatting.UNRELIABLE if formatting.UNRELIABLE in flags else ""
+        return formatting.precision_flag(self.std_error, float(self.exact))
 
     @property
     def excludes(self) -> str:

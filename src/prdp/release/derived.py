@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
@@ -159,10 +158,6 @@ def root(value: Fraction, *, up: bool = False) -> Fraction:
     return Fraction(below + (up and below**2 < scaled), 1 << bits)
 
 
-_ONE_SIGMA = Fraction(6827, 10_000)
-"""Probability that a normal error is smaller than its standard deviation."""
-
-
 class NumberLike(Completed):
     """The ways in which an answer is used as a number; its interval goes with it."""
 
@@ -225,11 +220,14 @@ class NumberLike(Completed):
 
     @property
     def std_error(self: formatting.Published) -> float | None:
-        """The standard error: half the width of the 68.27 % interval; None where an end is missing.
+        """The standard error: half the width of the 95 % interval, by 1.96; None where there is no such end.
 
-        It covers what the 95 % interval covers, clipping included, so that it is no smaller than the noise's.
+        It covers what the interval covers, noise and clipping together; an end that is too far away to be
+        shown counts.
         """
-        return _std_error(self)
+        ends = zip(self.interval(), self.left_away, strict=True)
+        low, high = (end if hidden is None else hidden for end, hidden in ends)
+        return None if self.kind == formatting.RANGE else formatting.std_error_of(low, high)
 
     @property
     def cv(self: formatting.Published) -> float | None:
@@ -237,10 +235,10 @@ class NumberLike(Completed):
 
         >>> from prdp.release.release import Release
         >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
-        >>> noisy.low, noisy.high, noisy.std_error, round(noisy.cv, 3)
-        (742, 1342, 115.0, 0.11)
+        >>> noisy.low, noisy.high, round(noisy.std_error, 1), round(noisy.cv, 3)
+        (742, 1342, 153.1, 0.147)
         """
-        error = _std_error(self)
+        error = self.std_error
         return None if error is None or not self.exact else error / abs(float(self.exact))
 
     def moved(self, times: object, plus: object) -> MovedRelease:
@@ -291,11 +289,6 @@ def _arithmetic() -> Any:
     from prdp.release import arithmetic  # noqa: PLC0415  (it computes with releases, which are number-like)
 
     return arithmetic
-
-
-def _std_error(answer: formatting.Published) -> float | None:
-    low, high = answer.interval(_ONE_SIGMA)
-    return None if math.isinf(low) or math.isinf(high) else float(Fraction(high) - Fraction(low)) / 2
 
 
 def _plain(other: object) -> bool:

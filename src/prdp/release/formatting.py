@@ -73,9 +73,11 @@ _CELL = "text-align: left; padding: 0.2em 0.8em 0.2em 0"
 LOW_PRECISION = "low precision"
 INSUFFICIENT_BUDGET = "insufficient budget"
 UNRELIABLE = "unreliable"
+LOW_PRECISION_CV, UNRELIABLE_CV = 1 / 3, 1.0
+"""Coefficients of variation above which an answer has low precision, or is unreliable."""
 FLAGS = {
-    LOW_PRECISION: "the noise is larger than the answer",
-    UNRELIABLE: "the interval spans nearly all that the public bounds allow",
+    LOW_PRECISION: "the coefficient of variation (CV) is above 33 %",
+    UNRELIABLE: "the coefficient of variation (CV) is above 100 %, or all that bounds allow is possible",
     INSUFFICIENT_BUDGET: "budgets, times the share, add up to too little to tell how much was clipped",
 }
 """Quality flags and their meanings."""
@@ -140,6 +142,14 @@ class Published(Protocol):
         """True if the answer is the middle of its interval, because nothing can be clipped or dropped."""
 
     @property
+    def std_error(self) -> float | None:
+        """The standard error, of noise and clipping together; None where an end is missing."""
+
+    @property
+    def cv(self) -> float | None:
+        """The coefficient of variation; None where there is none."""
+
+    @property
     def kind(self) -> str:
         """Kind of the interval: ``"95 %"``, or the range that was chosen."""
 
@@ -180,6 +190,26 @@ def far_excluded(times: float) -> str:
     return f"single values above {times:.2g} times the clipping threshold"
 
 
+NORMAL_95 = 1.96
+"""Standard errors on either side of an answer in the 95 % interval of a normal error."""
+
+
+def std_error_of(low: float, high: float) -> float | None:
+    """Return the standard error that goes with the ends of a 95 % interval; None where one is missing."""
+    return None if math.isinf(low) or math.isinf(high) else (high - low) / (2 * NORMAL_95)
+
+
+def precision_flag(std_error: float | None, size: float) -> str:
+    """Return the flag that follows from a standard error and the size of the answer.
+
+    >>> precision_flag(30, 100), precision_flag(40, 100), precision_flag(101, 100), precision_flag(None, 100)
+    ('', 'low precision', 'unreliable', 'unreliable')
+    """
+    if std_error is None or std_error > UNRELIABLE_CV * abs(size):
+        return UNRELIABLE
+    return LOW_PRECISION if std_error > LOW_PRECISION_CV * abs(size) else ""
+
+
 def simultaneous(among: int) -> str:
     """Describe the number of simultaneous intervals; empty where an answer was not selected by them.
 
@@ -195,6 +225,26 @@ def rows_simultaneous(answers: Iterable[Published]) -> list[str]:
     why = "since rows are selected or sorted by their answers"
     facts = f"intervals are simultaneous over {_many(most)} groups, {why}"
     return [facts] if most > 1 else []
+
+
+def clamped(low: Fraction, high: Fraction) -> str:
+    """Describe which values count as a bound.
+
+    >>> clamped(Fraction(0), Fraction(200_000)), clamped(Fraction(-1, 2), Fraction(10**12))
+    ('values outside 0 to 200,000 count as the bound', 'values outside -0.5 to 1e12 count as the bound')
+    """
+    return f"values outside {_bound(low)} to {_bound(high)} count as the bound"
+
+
+def _bound(end: Fraction) -> str:
+    """Return a bound for reading, with as many digits as it has, up to 12."""
+    if end.denominator == 1 and abs(end) < _MAX_WRITTEN:
+        return f"{int(end):,}"
+    mantissa, raised, exponent = f"{float(end):,.12g}".partition("e")
+    if not raised and end.denominator == 1:
+        mantissa, raised, exponent = f"{float(end):.11e}".partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}" if raised else mantissa
 
 
 def rows_of_nothing(rows: int) -> str:
@@ -344,6 +394,8 @@ def as_dict(answer: Published) -> dict[str, Any]:
         "value": value_of(answer),
         "low": low if math.isfinite(low) else None,
         "high": high if math.isfinite(high) else None,
+        "std_error": answer.std_error,
+        "cv": answer.cv,
         "interval": answer.kind,
         "flag": answer.flag,
         "excludes": answer.excludes,

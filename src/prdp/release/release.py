@@ -68,8 +68,9 @@ class Release(NumberLike):
         clipped: What is public about which records the clipping point lets count for less: `choices` and
             `beyond` name them by it, when they are looked at. None where it is unknown.
         shape: For noise that is not Laplace's and public, all of it, in steps.
-        left_out: Which records it is not about, since the policy gives them no budget; empty where that is
-            nobody. Sources differ in which columns may be NULL, and answers are compared without it.
+        left_out: Which records it is not about, since the policy gives them no budget, and which values count
+            as a bound; empty where that is nobody. Sources differ in which columns may be NULL, and answers
+            are compared without it.
         center: Of a variance, what the squared distances in its parts were taken from.
         among: Of how many answers this one was selected by what they are; 1 where it was not. Its interval is
             then simultaneous: with the probability that it states, those of all of them hold at once.
@@ -308,25 +309,23 @@ class Release(NumberLike):
     def flag(self) -> str:
         """Quality flag: one of ``formatting.FLAGS``; empty where there is none.
 
-        >>> Release("count", 3, Fraction(1), (Fraction(100),), Fraction(1, 10), "naive").flag
-        'low precision'
+        >>> scales = (Fraction(100),)  # the standard error is 153
+        >>> [Release("count", n, Fraction(1), scales, Fraction(1, 10), "clip").flag for n in (99, 300, 900)]
+        ['unreliable', 'low precision', '']
         """
         if self.insufficient_budget:
             return formatting.INSUFFICIENT_BUDGET
-        if self.chosen is not None:
-            return (
-                formatting.LOW_PRECISION if self.chosen.between(1 - formatting.LEVEL) == (None, None) else ""
-            )
-        if self.ends is not None and not self.parts:
+        if self.kind == formatting.RANGE:
             return ""
-        low, high = self.between(formatting.LEVEL)
-        if high - low >= 2 * abs(self.exact) or self.perhaps_of_nothing:
-            return formatting.LOW_PRECISION
         limits = self.ends if self.parts else None
         wide = limits is not None and spans_limits(
             self.between(formatting.LEVEL, formatting.TAIL_FACTOR), limits
         )
-        return formatting.UNRELIABLE if wide else ""
+        if wide or self.perhaps_of_nothing:
+            return formatting.UNRELIABLE
+        if self.chosen is not None and self.std_error is None:
+            return ""  # one end, as of a largest value
+        return formatting.precision_flag(self.std_error, float(self.exact))
 
     @property
     def perhaps_of_nothing(self) -> bool:

@@ -36,6 +36,7 @@ class Label:
         below: Whether there may be values below zero.
         above: Whether there may be values above zero.
         omitted: Which records the answer is not about, in words; empty where all take part.
+        clamps: Which values count as a bound, in words; empty where none can.
         most_below: How much a unit of budget can count for at most in values below zero, in units of the
             rounding step; None where that is not known.
         most_above: The same for values above zero.
@@ -52,6 +53,7 @@ class Label:
     below: bool = False
     above: bool = True
     omitted: str = ""
+    clamps: str = ""
     most_below: Fraction | None = None
     most_above: Fraction | None = None
     whole: bool = False
@@ -83,8 +85,13 @@ class Label:
             whole=self.whole,
             clipped=self.clipped,
             shape=answer.shape,
-            left_out=left_out(self.omitted),
+            left_out=self.conditions,
         )
+
+    @property
+    def conditions(self) -> str:
+        """Which records the answer is not about, and which values count as others."""
+        return "; ".join(filter(None, (left_out(self.omitted), self.clamps)))
 
     def _caveat(self, pull: Pull | None) -> Caveat | None:
         """Return the caveat where it can apply, and no more of it than can."""
@@ -346,30 +353,57 @@ def _as_float(number: int, unit: Fraction) -> float:
         return as_float(number * unit)
 
 
+def std_errors_of(column: Sequence[Release]) -> list[float | None]:
+    """Return the standard errors of the answers, as ``Release.std_error`` does."""
+    if not (isinstance(column, ReleaseColumn) and column.is_columnar):
+        return [release.std_error for release in column]
+    return [formatting.std_error_of(low, high) for low, high in _all_ends(column)]
+
+
+def cvs_of(column: Sequence[Release]) -> list[float | None]:
+    """Return the coefficients of variation of the answers, as ``Release.cv`` does."""
+    pairs = zip(std_errors_of(column), values_of(column), strict=True)
+    return [None if error is None or not value else error / abs(value) for error, value in pairs]
+
+
+def _all_ends(column: ReleaseColumn) -> list[tuple[float, float]]:
+    """Return the ends of intervals, those that are too far away to be shown as well."""
+    if column.parts:
+        ends = column.between(formatting.LEVEL, formatting.TAIL_FACTOR)
+        return [(as_float(low), as_float(high)) for low, high in ends]
+    around = column.around(1 - formatting.LEVEL, formatting.TAIL_FACTOR)
+    units = [one.unit for one in around]
+    return [
+        (
+            -math.inf if low is None else _as_float(low, units[which]),
+            math.inf if high is None else _as_float(high, units[which]),
+        )
+        for which, _, low, high in column.whole_ends(around)
+    ]
+
+
 def flags_of(column: Sequence[Release]) -> list[str]:
     """Return what is wrong with each answer, as ``Release.flag`` does."""
     if not (isinstance(column, ReleaseColumn) and column.is_columnar):
         return [release.flag for release in column]
-    insufficient, noise = column.of_each(lambda one: one.insufficient_budget), _low_precision(column)
+    insufficient = column.of_each(lambda one: one.insufficient_budget)
+    ends, values = _all_ends(column), [float(exact) for exact in column.exact()]
+    errors = [formatting.std_error_of(low, high) for low, high in ends]
+    unknown = _few(column) if column.parts else [False] * len(column)
+    if column.parts:
+        limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.templates]
+        for place, which in enumerate(column.which.tolist()):
+            low, high = ends[place]
+            wide = spans_limits((Fraction(low), Fraction(high)), limits[which]) if errors[place] else False
+            unknown[place] = unknown[place] or wide
     return [
         formatting.INSUFFICIENT_BUDGET
         if none
-        else formatting.LOW_PRECISION
-        if noisy
         else formatting.UNRELIABLE
-        if wide
-        else ""
-        for none, noisy, wide in zip(insufficient, noise, _unreliable(column), strict=True)
+        if anything
+        else formatting.precision_flag(error, value)
+        for none, anything, error, value in zip(insufficient, unknown, errors, values, strict=True)
     ]
-
-
-def _unreliable(column: ReleaseColumn) -> list[bool]:
-    """Mark the answers whose interval spans nearly all that the public limits allow."""
-    if not column.parts:
-        return [False] * len(column)
-    limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.templates]
-    ends = zip(column.which.tolist(), column.between(formatting.LEVEL, formatting.TAIL_FACTOR), strict=True)
-    return [spans_limits(pair, limits[which]) for which, pair in ends]
 
 
 def any_left_away(column: Sequence[Release]) -> bool:
@@ -395,21 +429,3 @@ def _few(column: ReleaseColumn) -> list[bool]:
     """Mark the computed answers whose count may be below 1."""
     counts = column.parts[1].between(1 - (1 - formatting.LEVEL) / len(column.parts), Fraction(1))
     return [few < 1 for few, _ in counts]
-
-
-def _low_precision(column: ReleaseColumn) -> list[bool]:
-    """Mark the answers whose noise interval is as wide as twice the answer."""
-    found = (
-        [] if column.parts else [one.error_bounds for one in column.around(1 - formatting.LEVEL, Fraction(1))]
-    )
-    if found and all(one.up is None and one.down is None for one in found):  # as wide whatever the answer is
-        widths = [
-            math.inf if one.below is None or one.above is None else (one.below + one.above) // 2
-            for one in found
-        ]
-        return [abs(number) <= widths[which] for number, which in column.numbers()]
-    ends = column.between(formatting.LEVEL, Fraction(1))
-    wide = [high - low >= 2 * abs(value) for (low, high), value in zip(ends, column.exact(), strict=True)]
-    if not column.parts:
-        return wide
-    return [one or few for one, few in zip(wide, _few(column), strict=True)]

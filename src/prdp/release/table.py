@@ -23,9 +23,11 @@ from prdp.release.rows import (
     any_left_away,
     any_of_nothing,
     column_of,
+    cvs_of,
     examples,
     flags_of,
     intervals_of,
+    std_errors_of,
     values_of,
 )
 from prdp.safety.plain_text import csv_text, printable
@@ -307,7 +309,9 @@ class ReleaseTable(Completed):
             for text, columns in found.items()
         }
 
-    def columns(self, level: float | Fraction | str = 0.95) -> Mapping[str, list[Any]]:
+    def columns(
+        self, level: float | Fraction | str = 0.95, *, std_errors: bool = False
+    ) -> Mapping[str, list[Any]]:
         """Return plain columns: the keys, and for each question its value, its interval and its flag.
 
         The key of all other records is None.
@@ -321,6 +325,12 @@ class ReleaseTable(Completed):
         >>> counts = ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), (("clerk",),), ((clerks,),))
         >>> list(counts.columns()), counts.columns()["count"]
         (['job', 'count', 'count_low', 'count_high', 'count_flag'], [41.0])
+        >>> list(counts.columns(std_errors=True))
+        ['job', 'count', 'count_low', 'count_high', 'count_se', 'count_cv', 'count_flag']
+
+        Args:
+            level: The probability with which each interval covers the truth.
+            std_errors: Whether each answer has its standard error and its coefficient of variation beside it.
         """
         columns: list[tuple[str, list[Any]]] = []
         for place, name in enumerate(self.by):
@@ -334,36 +344,45 @@ class ReleaseTable(Completed):
                 (f"{name}_{end}", [pair[k] for pair in intervals])
                 for k, end in enumerate(_ends(self._examples[place]))
             )
+            if std_errors:
+                columns += [(f"{name}_se", std_errors_of(answers)), (f"{name}_cv", cvs_of(answers))]
             columns.append((f"{name}_flag", flags_of(answers)))
         return _named_apart(columns)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, std_errors: bool = False) -> dict[str, Any]:
         """Return the question and the rows as plain values; an end that is not there is None."""
-        columns = self.columns()
+        columns = self.columns(std_errors=std_errors)
         rows = [
             {name: _plain(value) for name, value in zip(columns, row, strict=True)}
             for row in zip(*columns.values(), strict=True)
         ]
         return {**self._facts(), "simulated": self.simulated, "rows": rows}
 
-    def to_json(self) -> str:
+    def to_json(self, *, std_errors: bool = False) -> str:
         """Return ``to_dict`` as JSON."""
-        return formatting.as_json(self.to_dict())
+        return formatting.as_json(self.to_dict(std_errors=std_errors))
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, std_errors: bool = False) -> str | None:
         """Write the ``columns`` as CSV, or return them so; an end that is not there is empty.
 
         A text that a spreadsheet would run as a formula has a ' before it.
         """
-        text = csv_text({name: list(map(_plain, column)) for name, column in self.columns().items()})
+        columns = self.columns(std_errors=std_errors)
+        text = csv_text({name: list(map(_plain, column)) for name, column in columns.items()})
         if path is None:
             return text
         Path(path).write_text(text, encoding="utf-8")
         return None
 
-    def to_parquet(self, path: str | os.PathLike[str], level: float | Fraction | str = 0.95) -> None:
+    def to_parquet(
+        self,
+        path: str | os.PathLike[str],
+        level: float | Fraction | str = 0.95,
+        *,
+        std_errors: bool = False,
+    ) -> None:
         """Write the ``columns`` as a Parquet file; the question and its caveats are in the metadata."""
-        table = self.to_arrow(level)
+        table = self.to_arrow(level, std_errors=std_errors)
         optional_library("pyarrow.parquet", "arrow").write_table(table, path)
 
     def plot(self, ax: Any = None) -> Any:
@@ -378,15 +397,17 @@ class ReleaseTable(Completed):
 
         return plot(self, ax)
 
-    def to_arrow(self, level: float | Fraction | str = 0.95) -> pyarrow.Table:
+    def to_arrow(self, level: float | Fraction | str = 0.95, *, std_errors: bool = False) -> pyarrow.Table:
         """Return an Arrow table of the ``columns``; the question and its caveats are in the metadata."""
-        table = optional_library("pyarrow", "arrow").table(dict(self.columns(level)))
+        table = optional_library("pyarrow", "arrow").table(dict(self.columns(level, std_errors=std_errors)))
         return table.replace_schema_metadata(self._facts())
 
-    def to_pandas(self, level: float | Fraction | str = 0.95) -> pandas.DataFrame:
+    def to_pandas(
+        self, level: float | Fraction | str = 0.95, *, std_errors: bool = False
+    ) -> pandas.DataFrame:
         """Return a pandas frame of the ``columns``; the question and its caveats are in ``attrs``."""
         library = optional_library("pandas", "pandas")
-        columns: dict[str, Any] = dict(self.columns(level))
+        columns: dict[str, Any] = dict(self.columns(level, std_errors=std_errors))
         for name, column in columns.items():
             if None in column and all(value is None or type(value) is int for value in column):
                 columns[name] = library.array(column, dtype="Int64")  # whole keys beside that of all others
@@ -394,9 +415,12 @@ class ReleaseTable(Completed):
         frame.attrs.update(self._facts())
         return frame
 
-    def to_polars(self, level: float | Fraction | str = 0.95) -> polars.DataFrame:
+    def to_polars(
+        self, level: float | Fraction | str = 0.95, *, std_errors: bool = False
+    ) -> polars.DataFrame:
         """Return a Polars frame of the ``columns``."""
-        frame: polars.DataFrame = optional_library("polars", "polars").DataFrame(dict(self.columns(level)))
+        columns = dict(self.columns(level, std_errors=std_errors))
+        frame: polars.DataFrame = optional_library("polars", "polars").DataFrame(columns)
         return frame
 
     def _facts(self) -> dict[str, str]:

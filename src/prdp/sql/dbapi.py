@@ -56,6 +56,7 @@ def connect(
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
     intervals: bool = False,
+    std_errors: bool = False,
 ) -> Connection:
     """Return a PEP 249 connection to a table or a join.
 
@@ -75,12 +76,14 @@ def connect(
         tables: As in ``Table.sql``.
         intervals: Whether each number ``n`` has the columns ``n_low``, ``n_high`` and ``n_flag`` beside it.
             Without them, ``pandas.read_sql`` shows numbers alone; ``cursor.answers`` has the intervals.
+        std_errors: Whether it has ``n_se`` and ``n_cv`` as well: its standard error and its coefficient of
+            variation.
     """
     if not hasattr(accounts, "sql"):
         raise InvalidRequest(
             f"connect takes what prdp.open or prdp.open_join returned, not {short_repr(accounts)}."
         )
-    return Connection(accounts, exact_share(share), keys, tables, intervals=intervals)
+    return Connection(accounts, exact_share(share), keys, tables, intervals=intervals, std_errors=std_errors)
 
 
 class Connection:
@@ -94,6 +97,7 @@ class Connection:
         tables: Mapping[str, object] | None,
         *,
         intervals: bool = False,
+        std_errors: bool = False,
     ) -> None:
         self._accounts = accounts
         self._keys = keys
@@ -101,6 +105,7 @@ class Connection:
         self._closed = False
         self.share = share
         self.intervals = intervals
+        self.std_errors = std_errors
 
     def cursor(self) -> SqlCursor:
         """Return a new cursor."""
@@ -172,7 +177,9 @@ class SqlCursor:
         """Answer a statement; a ``?`` in it represents a value."""
         self._refuse_closed()
         self.answers = self.connection.answered(with_values(text, parameters))
-        self._names, self._rows = _fetched(self.answers, intervals=self.connection.intervals)
+        self._names, self._rows = _fetched(
+            self.answers, intervals=self.connection.intervals, std_errors=self.connection.std_errors
+        )
         self._at = 0
         return self
 
@@ -217,13 +224,15 @@ class SqlCursor:
             raise InvalidRequest("this cursor is closed. Write connection.cursor() again.")
 
 
-def _fetched(answers: SqlAnswers | None, *, intervals: bool) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _fetched(
+    answers: SqlAnswers | None, *, intervals: bool, std_errors: bool
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns and rows of answers, with the ends and flags of intervals if these are wanted."""
     if answers is None:
         return [], []
-    if not intervals:
+    if not intervals and not std_errors:
         return list(answers.columns), answers.values
-    columns = answers.to_dict()
+    columns = answers.to_dict(std_errors=std_errors)
     return list(columns), list(zip(*columns.values(), strict=True))
 
 

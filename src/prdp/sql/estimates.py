@@ -142,17 +142,14 @@ class ComputedAnswer(NumberLike):
 
     @property
     def flag(self) -> str:
-        """Quality flag: that of a part, or of noise wider than the answer.
-
-        As with a release, what clipping may have taken beyond what was allowed is not taken for noise.
-        """
+        """Quality flag: that of its own coefficient of variation, or of a part that says nothing."""
         flags = {part.flag for part in self.parts.values()}
-        if formatting.INSUFFICIENT_BUDGET in flags:
-            return formatting.INSUFFICIENT_BUDGET
-        low, high = self.interval(formatting.LEVEL, tail_factor=1)
-        if high - low >= 2 * abs(self.exact):
-            return formatting.LOW_PRECISION
-        return formatting.UNRELIABLE if formatting.UNRELIABLE in flags else ""
+        for flag in (formatting.INSUFFICIENT_BUDGET, formatting.UNRELIABLE):
+            if flag in flags:
+                return flag
+        if self.kind == formatting.RANGE:
+            return ""
+        return formatting.precision_flag(self.std_error, float(self.exact))
 
     @property
     def excludes(self) -> str:

@@ -101,8 +101,11 @@ class SqlAnswers:
         """Time of the charge, if the answers were recorded before; empty for new ones."""
         return "" if self.released is None else self.released.recorded_at
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self, *, std_errors: bool = False) -> dict[str, list[Any]]:
         """Return plain columns; of each number with an interval, its ends and its flag too.
+
+        With ``std_errors``, a number ``n`` has the columns ``n_se`` and ``n_cv`` as well: its standard error
+        and its coefficient of variation.
 
         >>> SqlAnswers("SELECT 1 AS one", Fraction(0), ("one",), ((1.0,),), None).to_dict()
         {'one': [1]}
@@ -117,6 +120,8 @@ class SqlAnswers:
                 ]
                 found[_free(f"{name}_low", found)] = [None if pair is None else pair[0] for pair in ends]
                 found[_free(f"{name}_high", found)] = [None if pair is None else pair[1] for pair in ends]
+                for end, fact in (("se", "std_error"), ("cv", "cv")) if std_errors else ():
+                    found[_free(f"{name}_{end}", found)] = [getattr(cell, fact, None) for cell in cells]
                 flags = [cell.flag if isinstance(cell, Release | ComputedAnswer) else "" for cell in cells]
                 found[_free(f"{name}_flag", found)] = flags
         return found
@@ -149,9 +154,10 @@ class SqlAnswers:
         drawn: Any = replace(self.released, by=by, asked=asked, keys=keys, releases=releases)
         return drawn.plot(ax)
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self, *, std_errors: bool = False) -> pandas.DataFrame:
         """Return a pandas frame of ``to_dict``."""
-        frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(self.to_dict())
+        columns = self.to_dict(std_errors=std_errors)
+        frame: pandas.DataFrame = optional_library("pandas", "pandas").DataFrame(columns)
         frame.attrs.update({"statement": self.text, "share": str(self.share), "notes": "; ".join(self.notes)})
         return frame
 
