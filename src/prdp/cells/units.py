@@ -88,7 +88,7 @@ class UnitCells:
         totals: What units contribute.
         rows: How many rows with a value they contribute; for a count of rows, the same.
         around: From centers by the place of their groups to the cells of each group, of squared distances.
-        place: The place of its group among those that are told apart.
+        place: The place of its group among those that are distinguished.
         coarser: The number of bits by which squared distances are coarser than squares of steps of centers.
     """
 

@@ -64,7 +64,7 @@ _SCOUTED = tuple(4**power for power in range(7))
 _EDGES = (Fraction(9, 10), Fraction(3, 2), Fraction(3), Fraction(12))
 """Places of the edges on either side, in multiples of the expected width."""
 _UNSEEN = (6, 24, 96, 384)
-"""Places of the edges on either side where no rough weight can be told from its noise, in ranges."""
+"""Places of the edges on either side where no rough weight can be distinguished from its noise, in ranges."""
 _SEEN = 4
 """Scales of noise, times the root of how many there are, by which a rough weight may be too large."""
 _MAX_PLACES = 1 << 62
@@ -479,7 +479,7 @@ class Spacing:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The widths that can be told, 0 for unknown: the finest list of which all together are a place."""
+        """The widths that are known, 0 for unknown: the finest list of which all together are a place."""
         found = _widths(self.count)
         for ratio in (2, 4, 8):
             if len(found) ** (2 * len(self.chosen)) <= _MAX_PLACES:
@@ -509,7 +509,7 @@ class Spacing:
 
 @cache
 def _widths(count: int) -> tuple[int, ...]:
-    """Return the widths that can be told of so many ranges: 0, 1, 2, 3, 4, 6, 8, 12, ..."""
+    """Return the widths that can be known of so many ranges: 0, 1, 2, 3, 4, 6, 8, 12, ..."""
     powers = [1 << power for power in range(count.bit_length())]
     return 0, *sorted({width for one in powers for width in (one, one + one // 2) if width <= count})
 

@@ -99,7 +99,7 @@ def divided_levels(levels: Levels, below: int, max_rows: int) -> Levels:
     Args:
         levels: The grid of undivided budgets, down to the least within the public bounds.
         below: How many octaves further down undivided budgets go.
-        max_rows: How many rows a unit is said to have at most; one with more may still take part.
+        max_rows: How many rows a unit is declared to have at most; one with more may still take part.
     """
     octaves = min(MAX_BELOW, below + (max_rows - 1).bit_length() + _MORE_ROWS)
     while octaves > below and not holds(levels.at_least / (1 << octaves), levels.at_most):

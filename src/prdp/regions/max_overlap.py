@@ -61,7 +61,7 @@ def spent_in(region: Region, charges: Iterable[Charged], *, most_work: int = MAX
 def _together(charges: Sequence[Charged]) -> list[Charged]:
     """Return charges with those of one region as one, where a ledger has read its text once.
 
-    Objects are told apart by their identity: to compare thousands of regions and fractions takes longer.
+    Objects are distinguished by their identity: to compare thousands of regions and fractions takes longer.
     """
     times = Counter((id(region), id(share)) for region, share in charges)
     regions = {id(region): region for region, _ in charges}

@@ -258,9 +258,9 @@ def _with_null(
         key = Case(branches, Text("false"))
         return key, ["NULL" if one is None else str(bool(one)).lower() for one in listed], shown
     missing = _constant_beside(others, item.checked.kind)
-    stands = missing.value
+    stand_in = missing.value
     key = Case(((IsNull(node), missing), (Compare("=", node, missing), Null())), node)
-    return key, [stands if one is None else one for one in listed], {stands: None}
+    return key, [stand_in if one is None else one for one in listed], {stand_in: None}
 
 
 def _constant_beside(keys: Sequence[Any], kind: Kind | None) -> Text | Number | Moment:

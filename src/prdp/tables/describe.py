@@ -20,7 +20,7 @@ MAX_KEYS = 50
 """Largest number of keys of a column whose shares are described: each is a question of its own."""
 
 ALL = "*"
-"""Name that stands for all columns, in the row with the number of records."""
+"""Name of all columns together, in the row with the number of records."""
 
 _STEP = Fraction(1, 1 << 20)
 """Step of shares of the records."""
