@@ -25,7 +25,7 @@ from prdp.plan.explain import ANSWERED_BEFORE, Explanation, Line
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Sum
 from prdp.regions.region import NOBODY, intersection, region_from_json
-from prdp.release.consistency import Margin
+from prdp.release.consistency import ConsistentRelease, Margin
 from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
@@ -145,10 +145,13 @@ def _drawn_margins(
         tables[margin] = groups.answer_plan(_plan(one, groups, each, divided), redraw=redraw)
     keys, rows = rows_of_margins(asked, {margin: table.releases for margin, table in tables.items()})
     spent = sum((table.share for table in tables.values()), Fraction(0))
-    return _Drawn(keys, rows, next(iter(tables.values())), spent, (_ADD_UP,) if len(rows) > 1 else ())
+    add_up = any(isinstance(one, ConsistentRelease) for row in rows for one in row)
+    note = f"margins are of the listed keys alone; {_ADD_UP if add_up else _APART}"
+    return _Drawn(keys, rows, next(iter(tables.values())), spent, (note,))
 
 
-_ADD_UP = "margins are of the listed keys alone; counts and sums of them add up, by least squares"
+_ADD_UP = "numbers that nothing but noise moved add up, by least squares"
+_APART = "each is an answer of its own, so that they need not add up"
 
 
 def _with_margins(selects: Sequence[Compiled], each: Fraction) -> list[tuple[Compiled, Fraction]]:

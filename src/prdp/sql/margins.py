@@ -1,7 +1,7 @@
 """ROLLUP, CUBE and GROUPING SETS: margins as queries of their own, by a public division of the share.
 
-Which margins are asked, and which follow from finer ones, is decided by the numbers of keys alone. Counts and
-sums are then made to add up by least squares: proofs/consistency.md.
+Which margins are asked, and which follow from finer ones, is decided by public facts alone. Counts and sums
+that nothing but noise moved are made to add up by least squares: proofs/consistency.md.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ ABSENT: Final = _Absent()
 def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
     """Return the SELECTs that are asked for the margins of one, each with an equal part of its share."""
     assert asked.by is not None  # noqa: S101  (it has groups)
-    additive = all(map(_adds_up, asked.queries))
+    assert asked.queryable is not None  # noqa: S101  (it has groups)
+    planner = asked.queryable.planner
+    unclipped = planner.unit is None and planner.policy.levels.top == 0
     sizes = tuple(map(len, asked.by.lists))
-    margins = margins_to_ask(sizes, asked.margins) if additive else list(asked.margins)
+    alone = unclipped and all(type(query) is Count for query in asked.queries)
+    margins = margins_to_ask(sizes, asked.margins) if alone else list(asked.margins)
     return {margin: _of_margin(asked, margin) for margin in margins}
 
 
@@ -88,13 +91,24 @@ def rows_of_margins(
     columns: list[Mapping[Margin, Sequence[Release]]] = []
     for place, query in enumerate(asked.queries):
         released = {margin: [row[place] for row in rows] for margin, rows in tables.items()}
-        columns.append(consistent(sizes, released, asked.margins) if _adds_up(query) else released)
+        if needs_consistency(query, released) or set(asked.margins) - released.keys():
+            released = consistent(sizes, released, asked.margins)
+        columns.append(released)
     keys: list[tuple[Any, ...]] = []
     rows: list[tuple[Release, ...]] = []
     for margin in asked.margins:
         keys += margin_keys(asked, margin)
         rows += list(zip(*(column[margin] for column in columns), strict=True))
     return keys, rows
+
+
+def needs_consistency(query: Query, released: Mapping[Margin, Sequence[Release]]) -> bool:
+    """Return whether answers are made to add up: counts and sums that nothing but noise has moved.
+
+    Where values were clipped, each margin has its own threshold and its own bias, which least squares would
+    carry from one to the other.
+    """
+    return _adds_up(query) and all(one.even for cells in released.values() for one in cells)
 
 
 def margin_keys(asked: Compiled, margin: Margin) -> list[tuple[Any, ...]]:
