@@ -244,7 +244,8 @@ Proof.
   intros A L U F. destruct P_sound as (S & Q & _). destruct r_ok as (K & _).
   assert (0 < inject_Z l) as LQ by now rewrite <- (Zlt_Qlt 0).
   assert (0 < share P * (a * (quantum P * inject_Z l))) as T by (repeat apply Qmult_lt_0_compat; assumption).
-  set (t := Qred _). assert (t == 1 / (share P * (a * (quantum P * inject_Z l)))) as TE by (unfold t; apply Qred_correct).
+  set (t := Qred _). assert (t == 1 / (share P * (a * (quantum P * inject_Z l)))) as TE
+    by (unfold t; apply Qred_correct).
   assert (0 < t) as TP by (rewrite TE; apply Qlt_shift_div_l; lra).
   assert (inject_Z (quanta r / l) / t <= share P * a * budget P r) as One.
   { apply Qle_shift_div_r; auto. rewrite TE. unfold budget.
@@ -257,7 +258,8 @@ Proof.
   assert (forall ks, Forall (Z.le 0) ks -> (forall k, In k ks -> inside b k r = false) ->
     added r (map (octave_mass l b here) ks) (map (fun _ => t) ks) == 0) as None'.
   { intros ks' _ H. induction ks' as [| k ks' IH]; cbn [map added]; [reflexivity |].
-    unfold octave_mass at 1. rewrite (H k) by now left. rewrite Bool.andb_false_r, Zero. apply IH. intros i I. apply H. now right. }
+    unfold octave_mass at 1. rewrite (H k) by now left. rewrite Bool.andb_false_r, Zero. apply IH.
+    intros i I. apply H. now right. }
   induction U as [| k ks NI U IH]; cbn [map added existsb].
   { rewrite Bool.andb_false_r. lra. }
   inversion F as [| ? ? F1 F2]; subst. unfold octave_mass at 1.
@@ -306,7 +308,9 @@ Qed.
 Fixpoint watches (ws : list (Q * (row -> bool))) : nat :=
   match ws with [] => 0 | w :: ws => (if snd w r then 1 else 0) + watches ws end.
 
-Lemma watched_cost ws : (watches ws <= 1)%nat ->
+(** The theorem of tail.md: a record is in one octave of one of the sets that are watched, at most, and adds its budget
+    there; so all masses by octaves together cost their part of the share. *)
+Theorem watched_cost ws : (watches ws <= 1)%nat ->
   added r (flat_map (tails P) ws) (flat_map (fun _ => tail_scales P) ws) <= share P * tail_part P * budget P r.
 Proof.
   pose proof budget_pos as BP. pose proof tail_part_pos as TP. pose proof P_sound as (S & _).
@@ -338,7 +342,8 @@ Proof.
       <= share P * answering t * budget P r) as X.
     { destruct (cap_bounds b r r_ok B) as [C0 C1]. apply Qle_shift_div_r; [now rewrite Qred_correct |].
       apply Qle_trans with (inject_Z (cap b r)); [rewrite <- Zle_Qle; now apply clipped_le_cap |].
-      apply Qle_trans with (1 := C1). rewrite Qred_correct. unfold budget. apply Qle_lteq. right. field. repeat split; lra. }
+      apply Qle_trans with (1 := C1). rewrite Qred_correct. unfold budget.
+      apply Qle_lteq. right. field. repeat split; lra. }
     setoid_replace (share P * (answering t + tail_part P) * budget P r)
       with (share P * answering t * budget P r + share P * tail_part P * budget P r) by ring. lra.
   - cbn [length]. f_equal. clear. induction ws as [| w ws IH]; cbn [flat_map]; auto.

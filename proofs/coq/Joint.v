@@ -15,7 +15,8 @@ Definition in_place (b : Q) (largest : Z) (g : nat) (u : privacy_unit) : Z :=
 Definition joint_answer (P : public) (t : tuning) (largest : Z) (groups : nat) (D : list privacy_unit)
   (j : nat) : law :=
   let b := nth j (points t) 1 in
-  Noisy (totals (map (in_place b largest) (seq 0 groups) ++ map (fun c u => c (whole_of u)) (tails P (b, fun _ => true))) D)
+  Noisy (totals (map (in_place b largest) (seq 0 groups)
+      ++ map (fun c u => c (whole_of u)) (tails P (b, fun _ => true))) D)
     (repeat (Qred (b / quantum P / (share P * answering t))) groups ++ tail_scales P).
 Definition joint_rest (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) (which : nat) : law :=
   let t := nth which (tunings P) no_tuning in

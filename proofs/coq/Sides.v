@@ -112,7 +112,8 @@ Lemma apart_within t : sound_tuning P t ->
     (denote reads (apart P t D)) (denote reads (apart P t D')).
 Proof.
   intros T. pose proof (points_some t T).
-  apply within_le with (Q2R (paid t 1) + (Q2R (paid t (-1)) + Q2R (share P * (answering t + tail_part P) * budget P r)))%R;
+  apply within_le with (Q2R (paid t 1) + (Q2R (paid t (-1))
+    + Q2R (share P * (answering t + tail_part P) * budget P r)))%R;
     try apply denote_pos.
   { pose proof (paid_once t T) as H1. apply Qle_Rle in H1. rewrite Q2R_plus in H1. Lra.lra. }
   apply then_within; [assumption | now apply side_choice_within |]. intros high J.
@@ -143,7 +144,8 @@ Proof.
   unfold side_rest. set (t := nth (which mod length (tunings P)) (tunings P) no_tuning).
   assert (sound_tuning P t) as ST.
   { rewrite Forall_forall in T. apply T, nth_In, Nat.mod_upper_bound. lia. }
-  apply within_le with (Q2R (share P * choosing t * budget P r) + Q2R (share P * (answering t + tail_part P) * budget P r))%R;
+  apply within_le with (Q2R (share P * choosing t * budget P r)
+    + Q2R (share P * (answering t + tail_part P) * budget P r))%R;
     try apply denote_pos.
   { rewrite <- Q2R_plus. apply Qle_Rle. destruct ST as (_ & _ & A & _). nra. }
   destruct (which <? length (tunings P))%nat; [now apply together_within | now apply apart_within].
