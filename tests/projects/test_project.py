@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import prdp
 from prdp.projects.fields import SECTIONS, json_schema
+from prdp.projects.project import read_public
 from prdp.projects.toml_file import ProjectText
 
 ROOT = Path(__file__).parents[2]
@@ -190,3 +192,16 @@ def test_spark_is_given_names_of_its_catalog_as_they_are(
     (tmp_path / "prdp.toml").write_text(stated)
     opened = prdp.project(tmp_path)
     assert opened._source_of("accounts") == (given or str(tmp_path / source))
+
+
+def test_columns_of_a_public_csv_file_are_numbers_and_dates_where_all_of_them_are_written_so(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "towns.csv").write_text("code,people,share,since\n01,7,0.5,1990-03-01\n02,,2,2001-01-31\n")
+    found = read_public("towns.csv", tmp_path)
+    assert found == {
+        "code": ["01", "02"],
+        "people": [7, None],
+        "share": [0.5, 2],
+        "since": [date(1990, 3, 1), date(2001, 1, 31)],
+    }
