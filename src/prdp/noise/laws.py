@@ -52,7 +52,8 @@ class Noisy:
             return [()] * runs
         parts = [_alike(noise, sum(1 for _ in same), entropy, runs) for noise, same in groupby(self.noises)]
         noises = (sum(run, start=()) for run in zip(*parts, strict=True))
-        return [tuple(map(add, self.values, run)) for run in noises]
+        values = tuple(map(int, self.values))
+        return [tuple(map(add, values, run)) for run in noises]
 
 
 @dataclass(frozen=True, slots=True)
