@@ -37,7 +37,7 @@ def filled(place: Place) -> DurableLedger:
     ledger.set_quota("ana", "9/10")
     ledger.set_quota("bob", "1/2")
     for week, region in enumerate(WEEKS[:3]):
-        notes = Notes(region, "2026-W46", '{"place": "17/4"}', "ana")
+        notes = Notes(region, "2026-W46", '{"place": "17/4"}', "ana", '{"columns": ["week"], "files": 2}')
         charge = ledger.charge(f"of {week}", ASKED, notes=notes)
         assert isinstance(charge, Charge)
         ledger.record(charge, answer(week))

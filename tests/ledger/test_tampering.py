@@ -268,7 +268,8 @@ def test_rows_that_a_role_with_insert_forges_are_refused_or_are_charges_like_any
         for table in ("facts", "quotas"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 forging.insert(insertion(table), rows[table][0].values)
-        forge(forging, "charges", len(rows["charges"]), "mine", "1/10", "eve", "", "", None, None, None, None)
+        forged = (len(rows["charges"]), "mine", "1/10", "eve", "", "", *(None,) * 5)
+        forge(forging, "charges", *forged)
     assert ledger.remaining == before.remaining[0] - Fraction(1, 10)
     assert ledger.remaining == DurableLedger(place.given).remaining
 

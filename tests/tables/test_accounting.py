@@ -143,7 +143,7 @@ def test_a_region_of_other_columns_is_refused_and_one_in_a_ledger_is_damage(plac
         for notes in (loose, Notes('{"week": 46}')):
             with pytest.raises(InvalidRequest, match="Nothing was charged"):
                 ledger.charge("q", Fraction(1, 2), notes=notes)
-    forge(place, "charges", 0, "q", "1/2", "ana", "2026", "t", loose.region, None, None, None)
+    forge(place, "charges", 0, "q", "1/2", "ana", "2026", "t", loose.region, None, None, None, None)
     with pytest.raises(LedgerError, match="is damaged"):
         DurableLedger(place.given)
 

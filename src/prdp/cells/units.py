@@ -94,6 +94,8 @@ class UnitCells:
 
     totals: Summary | UnitGroups
     rows: Summary | UnitGroups
-    around: Callable[[Mapping[int, int]], Sequence[UnitCells]] = field(default=_none, repr=False)
+    around: Callable[[Mapping[int, int]], Sequence[UnitCells]] = field(
+        default=_none, repr=False, compare=False
+    )
     place: int = 0
     coarser: int = 0
