@@ -283,7 +283,8 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
         years.between(formatting.LEVEL, formatting.TAIL_FACTOR), (Fraction(20), Fraction(100))
     )
     assert years.flag == (formatting.UNRELIABLE if wide else "")
-    assert not ratio.flag
+    assert ratio.cv is not None
+    assert ratio.flag == ("" if ratio.cv <= formatting.LOW_PRECISION_CV else formatting.LOW_PRECISION)
 
 
 def _exports() -> prdp.Table:

@@ -9,6 +9,8 @@ import pytest
 import prdp
 from prdp.expressions.nodes import canonical
 from prdp.expressions.parse import parse
+from prdp.sql.execute import relations_of
+from prdp.sql.statement import Compiled
 from tests.sql.fixtures import Fixture, compiled_in, fixtures, opened
 from tests.sql.worlds import WORLDS
 
@@ -19,14 +21,15 @@ FEW_SECONDS = 20
 @pytest.mark.parametrize("fixture", READ, ids=lambda fixture: f"{fixture.file}: {fixture.name}")
 def test_what_is_asked_reads_back_as_the_same_tree(fixture: Fixture) -> None:
     """A ledger keeps the text: were it another tree's, two questions would share one answer."""
-    asked = compiled_in(WORLDS[fixture.world], opened(fixture.world), fixture.text)
-    if asked.queryable is None:
-        return
-    planner = asked.queryable.planner
-    trees = [planner.where, *(item.checked.node for item in asked.groups)]
-    trees += [getattr(query.known(planner.schema), "expression", None) for query in asked.queries]
-    for tree in trees:
-        assert tree is None or parse(canonical(tree)) == tree
+    statement = compiled_in(WORLDS[fixture.world], opened(fixture.world), fixture.text)
+    for asked in relations_of(statement):
+        if not isinstance(asked, Compiled) or asked.queryable is None:
+            continue
+        planner = asked.queryable.planner
+        trees = [planner.where, *(item.checked.node for item in asked.groups)]
+        trees += [getattr(query.known(planner.schema), "expression", None) for query in asked.queries]
+        for tree in trees:
+            assert tree is None or parse(canonical(tree)) == tree
 
 
 def refusal(text: str, **given: object) -> prdp.InvalidRequest:
