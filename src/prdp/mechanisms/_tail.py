@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from prdp.cells.columns import Column, Places
 from prdp.levels import quarter_octaves
 from prdp.release import formatting
 from prdp.release.bias import Clipping
-from prdp.release.interval import ErrorBounds, Scales, noise_spread
+from prdp.release.interval import Scales, noise_spread
 
 OCTAVES = 12
 """Number of octaves below the threshold that are measured."""
 
 _BITS = 20
+_CAP_STEPS = 1 << 20  # a cap of mass 1 in steps, where all shares are looked at alike
 _HALF_OCTAVE = 2
 Floats = NDArray[np.float64]
 
@@ -126,25 +128,90 @@ class TailRule:
             sides: For values below and above zero, or for all of them, what ``visible`` returns.
             sizes: The absolute values of the answers, in steps.
         """
-        bounds = [
-            self.on(clipping, place, place).error_bounds(scales, 1 - formatting.LEVEL, None)
-            for place in range(len(self.menu))
-        ]
-        noise, signed = noise_spread(scales, 1 - formatting.LEVEL), len(sides) > 1
+        unit = _CAP_STEPS * self.share / clipping.at
+        reach = _reach(self.menu, _scaled(clipping, self.share), tuple(unit * each for each in scales))
+        sizes, signed = float(unit) * sizes, len(sides) > 1
         found = np.zeros((len(sizes), len(sides)), np.intp)
         for side, (masses, octave) in enumerate(sides):
-            point = clipping.drawn[side] if clipping.drawn else clipping.at
-            ends = [(bound.below if signed and not side else bound.above) or Fraction(0) for bound in bounds]
-            pull = _pull(masses, octave, depth, math.log2(clipping.at / point))
-            which = np.full(len(sizes), len(self.menu) - 1)
-            for place in range(len(self.menu) - 1, -1, -1):
-                topped = self.menu[place] * point >= clipping.most
-                room = float((ends[place] - noise) * self.share / point)
-                which[(room >= _ROOM * pull) | topped] = place
+            pull = _pull(masses, octave, depth, reach.above[side])
+            enough = (reach.rooms[side] >= _ROOM * pull[:, None]) | reach.topped[side]
+            which = np.where(enough.any(axis=1), enough.argmax(axis=1), len(self.menu) - 1)
             others = sides[1 - side][1] >= 0 if signed else np.zeros(len(sizes), dtype=bool)
             which[(octave < 0) & others] = 0
-            found[:, side] = _capped(which, bounds, ends, sizes, others)
+            found[:, side] = reach.capped(side, which, sizes, others)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How far the intervals of each tail factor reach; a list for each side.
+
+    Attributes:
+        rooms: Beyond what noise alone allows for, in caps of the side's own point.
+        topped: Whether no record can be beyond it.
+        above: How many octaves the common point lies above that of the side.
+        ends: How far it reaches, in steps.
+        times: By how much an answer is multiplied for its size to bound the truth...
+        up: ... after this was added to it; None where its size says nothing.
+    """
+
+    rooms: list[Floats]
+    topped: list[NDArray[np.bool_]]
+    above: list[float]
+    ends: list[Floats]
+    times: Floats
+    up: float | None
+
+    def capped(self, side: int, which: Places, sizes: Floats, free: NDArray[np.bool_]) -> Places:
+        """Return smaller tail factors where ends would lie too far from answers that are not ``free``."""
+        far = np.broadcast_to(self.ends[side], (len(sizes), len(self.times)))
+        if self.up is not None:
+            far = np.minimum(far, self.times * (sizes + self.up)[:, None] - sizes[:, None])
+        near = far <= _CAP * sizes[:, None]
+        near[:, 0] = True
+        near |= free[:, None]
+        near &= np.arange(len(self.times)) <= which[:, None]
+        found: Places = len(self.times) - 1 - near[:, ::-1].argmax(axis=1)
+        return found
+
+
+def _scaled(clipping: Clipping, share: Fraction) -> Clipping:
+    """Return the same facts for a share of one and a finer step: they are equal for all shares."""
+    times = _CAP_STEPS / clipping.at
+    return replace(
+        clipping,
+        at=Fraction(_CAP_STEPS),
+        most=clipping.most * times,
+        usual=clipping.usual * times,
+        drawn=clipping.drawn and (clipping.drawn[0] * times, clipping.drawn[1] * times),
+        evidence=clipping.evidence / share,
+        spared=round(clipping.spared * share, 6),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _reach(menu: tuple[Fraction, ...], clipping: Clipping, scales: Scales) -> _Reach:
+    """Return how far the intervals of each tail factor reach, for a share of one."""
+    bounds = [
+        replace(clipping, selected=(factor, factor), menu=len(menu)).error_bounds(
+            scales, 1 - formatting.LEVEL, None
+        )
+        for factor in menu
+    ]
+    noise, signed = noise_spread(scales, 1 - formatting.LEVEL), clipping.below
+    points = clipping.drawn or (clipping.at,) * (1 + signed)
+    ends = [
+        np.array([float((bound.below if signed and not side else bound.above) or 0) for bound in bounds])
+        for side in range(len(points))
+    ]
+    return _Reach(
+        rooms=[(end - noise) / float(point) for end, point in zip(ends, points, strict=True)],
+        topped=[np.array([factor * point >= clipping.most for factor in menu]) for point in points],
+        above=[math.log2(clipping.at / point) for point in points],
+        ends=ends,
+        times=np.array([float(bound.times) for bound in bounds]),
+        up=bounds[-1].up,
+    )
 
 
 def _pull(masses: Floats, octave: Places, depth: float, above: float) -> Floats:
@@ -159,24 +226,6 @@ def _pull(masses: Floats, octave: Places, depth: float, above: float) -> Floats:
     slope = np.where(steep, slope, 1.0)
     fall = slope - math.log(2)
     found: Floats = np.where(steep, depth * math.log(2) / (slope * fall) * np.exp(-fall * above), np.inf)
-    return found
-
-
-def _capped(
-    which: Places,
-    bounds: Sequence[ErrorBounds],
-    ends: Sequence[Fraction],
-    sizes: Floats,
-    free: NDArray[np.bool_],
-) -> Places:
-    """Return smaller tail factors where ends would lie too far from answers that are not ``free``."""
-    found = which.copy()
-    for place in range(len(ends) - 1, 0, -1):
-        far = np.full(len(sizes), float(ends[place]))
-        bound = bounds[place]
-        if bound.up is not None:
-            far = np.minimum(far, float(bound.times) * (sizes + bound.up) - sizes)
-        found[(found == place) & (far > _CAP * sizes) & ~free] = place - 1
     return found
 
 
