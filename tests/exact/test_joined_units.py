@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -14,9 +14,11 @@ import pytest
 
 import prdp
 from prdp.cells.summary import Summary
+from prdp.cells.units import UnitCells
 from prdp.noise.laws import Law
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from tests.exact.test_clip import COARSE, TOTAL_PART
+from tests.exact.test_rank import MEDIAN, SIDES, sides_at
 from tests.exact.universe import POLICY
 
 NAN = math.nan
@@ -104,11 +106,16 @@ def by_town(join: prdp.Join) -> Any:
     return join.group_by("town", keys=["a", "b"])
 
 
-def summaries(tables: Database, asked: Asked, query: Any) -> list[Summary]:
-    """Return the cells of each group, as DuckDB finds them."""
+def by_colour(join: prdp.Join) -> Any:
+    return join.group_by("colour", keys=["red", "blue"])
+
+
+def summaries(tables: Database, asked: Asked, query: Any) -> list[Any]:
+    """Return the cells of each group, as DuckDB finds them: of units or of their parts."""
     join = opened(tables)
     (plan,) = asked(join).plan(query, share="1").queries
-    return [cells.totals.refined(4) for cells in join._reader.read(plan.read)]
+    found = join._reader.read(plan.read)
+    return [cells.totals.refined(4) if isinstance(cells, UnitCells) else cells for cells in found]
 
 
 def much_clipped(summary: Summary) -> Law:
@@ -119,6 +126,16 @@ def much_clipped(summary: Summary) -> Law:
 
 def whole(summary: Summary) -> Law:
     return COARSE.law(summary, Fraction(1))
+
+
+FINE = replace(MEDIAN, bits=14)
+"""On a lattice so fine that rounding down hides no twin."""
+
+
+def weights(summary: Summary) -> Law:
+    """Return the noisy weights around a median's range: what adds up a unit's parts to the last one."""
+    law: Law = sides_at(0, 20)(FINE.law(summary, Fraction(1)))
+    return law
 
 
 def neighbours() -> Iterator[tuple[tuple[Person, ...], Person]]:
@@ -159,6 +176,21 @@ def test_no_unit_loses_more_than_its_budget_by_the_whole_law() -> None:
     assert excess(by_town, prdp.sum("price"), whole, 1.0) <= TOLERANCE
 
 
+@pytest.mark.parametrize("asked", [total, members, by_town, by_colour])
+def test_no_unit_loses_more_than_its_budget_by_the_parts_it_divides_it_into(asked: Asked) -> None:
+    """Divided among the results of the join that contain it, over all groups together."""
+    assert excess(asked, prdp.median("price"), weights, float(SIDES)) <= TOLERANCE
+
+
+def test_a_unit_that_is_divided_comes_close_to_what_it_may_lose() -> None:
+    nobody, rich = (
+        [weights(one) for one in summaries(database(people), by_colour, prdp.median("price"))]
+        for people in ((), PEOPLE[2:3])
+    )
+    lost = sum(largest_log_ratio(one, other) for one, other in zip(nobody, rich, strict=True))
+    assert lost > 0.9 * float(SIDES) * PEOPLE[2].budget
+
+
 # Twins: each makes another database from the same rows, as a wrong statement would read it.
 
 
@@ -176,6 +208,22 @@ def own_rows_one_by_one(tables: Database) -> Database:
 
 def ids_by_collation(tables: Database) -> Database:
     return {name: [(unit and unit.lower(), *row) for unit, *row in rows] for name, rows in tables.items()}
+
+
+def items_one_by_one(tables: Database) -> Database:
+    """Divide nothing: each item is of a unit of its own, which has the whole budget."""
+    people, items = [], []
+    for place, (name, *item) in enumerate(tables["items"]):
+        people += [(f"{name}/{place}", *row) for unit, *row in tables["people"] if unit == name]
+        items.append((f"{name}/{place}", *item))
+    return {"people": people, "items": items}
+
+
+def colours_one_by_one(tables: Database) -> Database:
+    """Count the results of each group by themselves: a unit in two has its budget in both."""
+    people = [(f"{name}/{group}", *row) for name, *row in tables["people"] for group in ("red", "blue")]
+    items = [(f"{name}/{colour}", price, colour) for name, price, colour in tables["items"]]
+    return {"people": people, "items": items}
 
 
 def filter_before_level(tables: Database) -> Database:
@@ -198,6 +246,21 @@ def invalid_skipped(tables: Database) -> Database:
 )
 def test_reading_units_in_another_way_breaks_the_promise(twin: Any, asked: Asked) -> None:
     assert excess(asked, prdp.sum("price"), much_clipped, float(TOTAL_PART), twin) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("twin", "asked"),
+    [
+        (own_rows_one_by_one, total),
+        (ids_by_collation, total),
+        (filter_before_level, members),
+        (invalid_skipped, total),
+        (items_one_by_one, total),
+        (colours_one_by_one, by_colour),
+    ],
+)
+def test_dividing_among_the_rows_of_a_join_in_another_way_breaks_the_promise(twin: Any, asked: Asked) -> None:
+    assert excess(asked, prdp.median("price"), weights, float(SIDES), twin) > 0.01
 
 
 def test_a_key_that_is_twice_has_each_of_its_rows_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,25 @@ def test_groups_are_apart_so_that_all_that_units_are_asked_is_answered_in_them()
     weeks = visits.group_by("week", keys=[45, 46])
     assert len(weeks.max("v", share="1/4")) == 2
     assert len(weeks.count(share="1/4", method="naive")) == 2
-    several = opened(bounds={"v": (0, 10)}, one_row_per_unit=False)
-    with pytest.raises(InvalidRequest, match="not proved"):
-        several.group_by("week", keys=[45, 46]).max("v", share="1/4")
+    several = opened(bounds={"v": (0, 10)}, one_row_per_unit=False).group_by("week", keys=[45, 46])
+    with pytest.raises(InvalidRequest, match="method='naive' keeps all rows of a unit by group"):
+        several.count(share="1/4", method="naive")
+    assert several.table.remaining == 1
+
+
+def test_by_group_a_unit_with_one_row_has_its_whole_budget_and_one_with_several_divides_it() -> None:
+    """Unit 3 has a row in each week: each has half its budget, which is 1."""
+    bounds: dict[str, Any] = {"bounds": {"v": (0, 10)}, "synthetic": True}
+    for one_row, expected in ((True, {1.0: 2}), (False, {1.0: 2, 0.5: 2})):
+        table = opened(one_row_per_unit=one_row, **bounds)
+        (plan,) = table.group_by("week", keys=[45, 46]).plan(prdp.max("v"), share=1).queries
+        parts = [getattr(cells, "totals", cells) for cells in plan.read.find(table._reader)]
+        (levels,) = {one.levels for one in parts}
+        quanta = {levels.quanta(levels.index(budget) or 0): budget for budget in (0.5, 1.0)}
+        counts = Counter[float]()
+        for cell in (cell for one in parts for cell in one.cells):
+            counts[quanta[cell.key.quanta]] += cell.count
+        assert counts == expected
 
 
 def test_filters_and_keys_of_fixed_columns_narrow_and_others_do_not() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
 from prdp.plan.divided import DividedRead, divided_levels
-from prdp.plan.reads import CellRead, UnitRead
+from prdp.plan.reads import CellRead, KeyRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.engine_records import Brevity
@@ -249,9 +249,12 @@ class JoinContract(Brevity):
             reading = case.reading(engine.schemas)
             found = engine.fold_units(reading)
             assert found == reference_units(tables, reading), case
-            if reading.measure is not None:
-                parts = divided_join(reading)
-                assert tuple(engine.divided(parts)) == reference_divided(tables, parts), case
+            for parts in divided_join(reading):
+                assert tuple(engine.divided(parts)) == reference_divided(tables, parts), parts
+            if reading.measure is not None and reading.fold == "sum":
+                groups = len(reading.groups.keys) if reading.groups is not None else 1
+                around = replace(reading, centers=tuple(256 * center for center in (7, -50, 33, 0)[:groups]))
+                assert engine.fold_units(around) == reference_units(tables, around), case
             if reading.groups is not None and not reading.apart:
                 for caps in self.some(rising_caps(reading), 2):
                     for count_rows in {True, reading.measure is None}:
@@ -301,11 +304,18 @@ class JoinContract(Brevity):
         assert self.engine(again).has_twice("towns", "town_code")
 
 
-def divided_join(reading: UnitRead) -> DividedRead:
-    """Return the read that divides units' budgets among the rows that another one folds."""
+def divided_join(reading: UnitRead) -> Iterator[DividedRead]:
+    """Yield the reads that divide units' budgets among the rows, groups or keys that another one folds."""
+    if reading.measure is None:
+        return
     levels = divided_levels(reading.levels, 0, 8)
     cells = CellRead(reading.policy, levels, {}, reading.measure, reading.where, reading.groups)
-    return DividedRead(cells, reading.unit, reading.levels, "row")
+    yield DividedRead(cells, reading.unit, reading.levels, "row")
+    if reading.groups is not None:
+        yield DividedRead(cells, reading.unit, reading.levels, "group", "max")
+    if reading.measure.expression is None:
+        keys = KeyRead(reading.policy, levels, reading.measure.column, reading.where, reading.groups)
+        yield DividedRead(keys, reading.unit, reading.levels, "key")
 
 
 def added(tables: Tables, more: Tables) -> Tables:
