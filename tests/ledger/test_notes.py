@@ -25,8 +25,10 @@ def ledger(place: Place) -> DurableLedger:
     return DurableLedger.opened(place.given, FACTS, who="ana")
 
 
-def charge_row(number: int, share: str, region: str | None = None, quota: str | None = None) -> Row:
-    return "charges", number, f"q{number}", share, "ana", "2026", "t", region, None, None, quota, None
+def charge_row(
+    number: int, share: str, region: str | None = None, quota: str | None = None, source: str | None = None
+) -> Row:
+    return "charges", number, f"q{number}", share, "ana", "2026", "t", region, None, None, quota, source
 
 
 def quota_row(number: int, name: str, share: str) -> Row:
@@ -82,6 +84,9 @@ def test_a_charge_to_a_region_costs_everybody(place: Place) -> None:
         Notes(snapshot="half \ud800"),
         Notes(warm_start="nul \0"),
         Notes(warm_start=3),  # type: ignore[arg-type]
+        Notes(source="two files"),
+        Notes(source='{"files": 2}'),
+        Notes(source='{"columns": [1]}'),
     ],
 )
 def test_what_cannot_be_kept_beside_a_charge_is_refused_before_it_is_charged(
@@ -112,6 +117,9 @@ def test_a_synthetic_table_keeps_nothing_and_takes_the_same_words() -> None:
         (charge_row(0, "1/3", "{week}"),),
         (charge_row(0, "1/3", quota="ana"),),
         (quota_row(0, "ana", "1/3"), charge_row(0, "1/3", quota="bob")),
+        (charge_row(0, "1/3", source="{"),),
+        (charge_row(0, "1/3", source='{"columns": "age"}'),),
+        (charge_row(0, "1/3", source='{"columns": [], "files": "2"}'),),
         (quota_row(0, "ana", "3/2"),),
         (quota_row(0, "ana", "-1/2"),),
         (quota_row(0, "ana", "half"),),

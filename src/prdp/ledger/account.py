@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd
 from typing import Protocol
 
@@ -190,6 +191,29 @@ def refuse_unless_a_charge(purpose: str, share: Fraction, notes: Notes = NO_NOTE
     except (ValueError, RecursionError):
         shown = short_repr(notes.region)
         raise InvalidRequest(f"{shown} is no region: it is not JSON. Nothing was charged.") from None
+    if not are_source_facts(notes.source):
+        shown = short_repr(notes.source)
+        raise InvalidRequest(f"{shown} says nothing of a source's columns. Nothing was charged.")
+
+
+@lru_cache(maxsize=64)
+def are_source_facts(source: str | None) -> bool:
+    """Return whether a note on a source can be compared with a later one; there may be none.
+
+    >>> are_source_facts('{"columns": ["age"], "files": 2}'), are_source_facts(None)
+    (True, True)
+    >>> are_source_facts('{"files": 2}'), are_source_facts("age")
+    (False, False)
+    """
+    if source is None:
+        return True
+    try:
+        facts = strict_json(source)
+    except (ValueError, RecursionError):
+        return False
+    columns = facts.get("columns") if isinstance(facts, dict) else None
+    known = isinstance(columns, list) and all(isinstance(column, str) for column in columns)
+    return known and isinstance(facts.get("files", 0), int)
 
 
 def remaining_after(spent: Fraction) -> Fraction:

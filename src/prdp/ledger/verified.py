@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import fraction_of
 from prdp.declare.strict_json import strict_json
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes, Spent, charged_region
+from prdp.ledger.account import NO_NOTES, Charge, Entry, Notes, Spent, are_source_facts, charged_region
 from prdp.ledger.binding import Binding
 from prdp.ledger.layout import FACTS, VERSION, Head, Row
 from prdp.regions.region import Region
@@ -193,6 +193,8 @@ class _Growing:
             raise Unsound(_SUMS)
         if kept.quota is not None and kept.quota not in self.quotas:
             raise Unsound("a charge names a quota that is not there")
+        if not are_source_facts(kept.source):
+            raise Unsound("a charge says nothing of its source's columns")
         region = self._region(kept.region)
         self.total += part
         if self._immutable and kept.region is None:
