@@ -34,6 +34,7 @@ _MORE = " ..."
 def readable(explanation: Explanation, width: int | None = None, *, whole: bool) -> str:
     """Return an explanation whose statements are cut to a window, or written out over several lines.
 
+    >>> from prdp.plan.explain import Line
     >>> statement = Line("  reads", "SELECT a FROM (SELECT b AS a FROM t)", "sql")
     >>> print(readable(Explanation((Line("costs", "1/10"), statement)), 30, whole=False))
     costs    1/10

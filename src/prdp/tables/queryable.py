@@ -703,8 +703,8 @@ class Queried(Opened, Questions[Release]):
         >>> import numpy
         >>> import prdp
         >>> people = prdp.open({"age": numpy.arange(9000) % 90}, policy=5, bounds={"age": (0, 120)})
-        >>> people.explain_describe(share=0.1).splitlines()[0]
-        'charges  1/10 of every record's budget, before anything is read; 9/10 is left afterwards'
+        >>> print(people.explain_describe(share=0.1).splitlines()[0])
+        charges  1/10 of every record's budget, before anything is read; 9/10 is left afterwards
         """
         return str(self.explanation(self.describe_plan(share, keys)))
 
