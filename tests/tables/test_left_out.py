@@ -24,16 +24,18 @@ from prdp.testing import simulate
 
 STEPS = "CASE WHEN cost > 10 THEN 1 ELSE 2 END"
 STATED = "leaves out records without cost, to which the policy gives no budget"
-FLOATS = {"cost": [5.0, None, 20.0], "age": [1.0, 2.0, 3.0], "job": ["a", "b", "a"]}
+CLAMPED = "values outside 0 to 100 count as the bound"
+FLOATS: dict[str, list[Any]] = {"cost": [5.0, None, 20.0], "age": [1.0, 2.0, 3.0], "job": ["a", "b", "a"]}
 
 
-def opened(policy: str | prdp.Policy = STEPS, **options: Any) -> prdp.Table:
+def opened(policy: str | prdp.Policy = STEPS, *, times: int = 1, **options: Any) -> prdp.Table:
     given: dict[str, Any] = {
         "name": "stays",
         "bounds": {"cost": (0, 100), "age": (0, 100)},
         "round_to": {"age": 1, "cost": 1},
     }
-    return prdp.open(pyarrow.table(FLOATS), policy=policy, **(given | options))
+    rows = {name: values * times for name, values in FLOATS.items()}
+    return prdp.open(pyarrow.table(rows), policy=policy, **(given | options))
 
 
 def test_every_form_of_an_answer_says_which_records_it_is_not_about() -> None:
@@ -46,6 +48,7 @@ def test_every_form_of_an_answer_says_which_records_it_is_not_about() -> None:
     assert STATED in str(one / 2)
     table = stays.group_by("job", keys=["a", "b"]).agg(prdp.count(), prdp.mean("age"), share="1/10")
     assert str(table).splitlines().count(STATED) == 1
+    assert str(table).splitlines().count(f"{CLAMPED} (mean_age)") == 1
     assert STATED in table.conditions
     assert STATED in table.to_pandas().attrs["conditions"]
     answers = stays.sql("SELECT COUNT(*) AS n, SUM(age) / COUNT(*) AS m FROM stays", share="1/10")
@@ -54,11 +57,14 @@ def test_every_form_of_an_answer_says_which_records_it_is_not_about() -> None:
 
 def test_what_an_answer_says_is_kept_with_it() -> None:
     stays = opened()
-    for released in (stays.count(share="1/10"), stays.mean("age", share="1/10")):
+    for released, stated in (
+        (stays.count(share="1/10"), STATED),
+        (stays.mean("age", share="1/10"), f"{STATED}; {CLAMPED}"),
+    ):
         again = release_from_json(release_to_json(released))
         assert again == released
         assert isinstance(again, prdp.Release)
-        assert again.left_out == STATED
+        assert again.left_out == stated
     own = stays.run(lambda rows, epsilon, beta: 1, columns=["age"], share="1/10")
     assert STATED in str(own)
     assert release_from_json(release_to_json(own)) == own
@@ -85,7 +91,7 @@ def test_a_plan_says_it_with_the_remedy_and_with_units_in_their_words() -> None:
 )
 def test_nothing_is_stated_where_nobody_who_is_asked_about_is_left_out(policy: str, asked: Any) -> None:
     stated = opened(policy).agg(asked, share="1/10").conditions
-    assert not [text for text in stated if text != OF_NOTHING]
+    assert not [text for text in stated if text not in {OF_NOTHING, CLAMPED}]
 
 
 def test_a_filter_that_fails_for_records_without_a_value_makes_the_words_idle() -> None:
@@ -210,7 +216,10 @@ def test_the_share_that_is_found_is_for_all_records_and_says_which_records_none_
 
 
 def test_notes_of_a_statement_name_the_statement_s_own_columns() -> None:
-    notes = opened().sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", redraw=True).notes
+    """Of so many records that there is a mean: below a count of 1 there is none, and nothing to say of it."""
+    many = opened("CASE WHEN cost > 10 THEN 0.001 ELSE 2 END", times=1000)  # a third of them are clipped
+    notes = many.sql("SELECT COUNT(*) AS n, AVG(cost) AS d FROM stays", share="1/10", redraw=True).notes
     assert f"{STATED} (n)" in notes
+    assert f"{CLAMPED} (d)" in notes
     assert "clip (n): clipped records can bias it toward zero" in notes
     assert "clip (d): clipped records can bias it either way" in notes

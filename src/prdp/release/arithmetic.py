@@ -163,7 +163,7 @@ class ComputedRelease(NumberLike):
     @property
     def left_out(self) -> str:
         """Records that its parts exclude."""
-        return "; ".join(dict.fromkeys(part.left_out for part in self.parts if part.left_out))
+        return "; ".join(formatting.notes_of(*(part.left_out for part in self.parts)))
 
     @property
     def left_away(self) -> tuple[float | None, float | None]:

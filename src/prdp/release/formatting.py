@@ -236,6 +236,15 @@ def clamped(low: Fraction, high: Fraction) -> str:
     return f"values outside {_bound(low)} to {_bound(high)} count as the bound"
 
 
+def notes_of(*texts: str) -> tuple[str, ...]:
+    """Return the notes that texts consist of, each once.
+
+    >>> notes_of("leaves out records without cost", "leaves out records without cost; a bound is 9", "")
+    ('leaves out records without cost', 'a bound is 9')
+    """
+    return tuple(dict.fromkeys(note for text in texts for note in text.split("; ") if note))
+
+
 def _bound(end: Fraction) -> str:
     """Return a bound for reading, with as many digits as it has, up to 12."""
     if end.denominator == 1 and abs(end) < _MAX_WRITTEN:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -276,8 +276,8 @@ class ReleaseTable(Completed):
     @property
     def conditions(self) -> tuple[str, ...]:
         """Exclusions of answers and of intervals; where rows differ, without values."""
-        without = self._by_columns(lambda release: release.left_out)
-        left_out = [f"{text}{columns}" for text, columns in without.items() if text]
+        notes = formatting.notes_of(*(one.left_out for column in self._examples for one in column))
+        left_out = [f"{note}{self._by_columns(partial(_states, note))[True]}" for note in notes]
         excluded = {
             text: columns
             for text, columns in self._by_columns(lambda one: one.stated_exclusion).items()
@@ -524,6 +524,11 @@ def shown_key(value: KeyValue) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value.date()) if _is_day(value) else str(value)  # type: ignore[union-attr]
+
+
+def _states(note: str, release: Release) -> bool:
+    """Return whether a note is among those of a release."""
+    return note in formatting.notes_of(release.left_out)
 
 
 def _ends(answers: Sequence[Release]) -> tuple[str, str]:

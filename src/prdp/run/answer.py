@@ -120,6 +120,8 @@ def _changes(before: str | None, now: str | None) -> str:
 
     >>> _changes('{"columns": ["age"], "files": 2}', '{"columns": ["age", "job"], "files": 3}')
     '3 files, then 2; new columns: job'
+    >>> _changes('{"columns": ["age"]}', '{"columns": ["age"], "files": 1}')  # rows in memory have no number
+    ''
     """
     if before is None or now is None or before == now:
         return ""
@@ -127,7 +129,8 @@ def _changes(before: str | None, now: str | None) -> str:
     files = then.get("files", 0), there.get("files", 0)
     gone = [column for column in then["columns"] if column not in there["columns"]]
     new = [column for column in there["columns"] if column not in then["columns"]]
-    found = [f"{files[1]} files, then {files[0]}"] * (files[0] != files[1])
+    noun = "file" if files[1] == 1 else "files"
+    found = [f"{files[1]} {noun}, then {files[0]}"] * (all(files) and files[0] != files[1])
     found += [f"new columns: {', '.join(new)}"] * bool(new)
     found += [f"columns gone: {', '.join(gone)}"] * bool(gone)
     return "; ".join(found)

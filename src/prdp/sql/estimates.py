@@ -201,7 +201,7 @@ class ComputedAnswer(NumberLike):
     @property
     def left_out(self) -> str:
         """Records that its parts exclude."""
-        return "; ".join(dict.fromkeys(part.left_out for part in self.parts.values() if part.left_out))
+        return "; ".join(formatting.notes_of(*(part.left_out for part in self.parts.values())))
 
     @property
     def left_away(self) -> tuple[float | None, float | None]:

@@ -212,7 +212,7 @@ class SqlAnswers:
 
     def _conditions(self, excluded_in: str) -> list[str]:
         """Return the excluded records and what intervals exclude, by columns, not by rows."""
-        left_out = self._by_column(lambda number: [number.left_out] if number.left_out else [])
+        left_out = self._by_column(lambda number: list(formatting.notes_of(number.left_out)))
         excluded = self._by_column(_excluded)
         asked = [name for name in self.columns if any(_is_number(cell) for cell in self[name])]
         if len(excluded) > len(asked):
