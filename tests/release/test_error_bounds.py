@@ -85,3 +85,18 @@ def test_a_side_whose_point_lies_below_the_other_s_by_more_than_the_reach_is_not
     found = error_bounds((Fraction(100),), "laplace", pull, FAILURE, Fraction(8))
     one_sided = error_bounds((Fraction(100),), "laplace", clipping(mixed=True), FAILURE, Fraction(8))
     assert (found.below, found.above) == (one_sided.below, one_sided.above)
+
+
+def test_where_the_choice_failed_the_far_end_is_open_and_the_other_one_stays() -> None:
+    """The near end may not move: where the choice failed is drawn, and failures are split by public facts."""
+    scales = (Fraction(50),)
+    sides: list[dict[str, bool]] = [{}, {"mixed": True}, {"mixed": True, "below": True}]
+    for changed in [*sides, {"below": True, "above": False}]:
+        failed, sure = (clipping(failed=one, **changed) for one in (True, False))
+        found, other = (error_bounds(scales, "laplace", one, FAILURE, None) for one in (failed, sure))
+        assert found.below == (None if failed.below else other.below)
+        assert found.above == (None if failed.above else other.above)
+        assert (found.up, found.down) == (None, None)
+        assert failed.insufficient_budget
+        assert failed.excludes(None) is None
+    assert not clipping(failed=True, most=Fraction(1)).insufficient_budget, "nothing can be clipped"

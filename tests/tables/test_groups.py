@@ -13,6 +13,7 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest
+from prdp.release.bias import Clipping
 from prdp.testing import Seeded, simulate
 
 N = 60_000
@@ -208,6 +209,25 @@ def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_aro
         releases = simulate(table, prdp.std("v"), share=share, runs=150, seed=2)
         covered = [low <= values.std() <= high for low, high in (r.interval(0.95) for r in releases)]
         assert np.mean(covered) >= 0.95
+
+
+def test_an_answer_is_flagged_where_the_choice_of_its_threshold_stopped_far_below_the_records() -> None:
+    """Of a table that is too lean, some 5 % of draws stop at the bottom; one in four or fewer of those are not seen."""
+    values = np.random.default_rng(0).integers(500, 1000, 4000)
+    table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, synthetic=True)
+    releases = simulate(table, prdp.sum("v"), share="1/40", runs=1500, seed=5)
+    points = [(one, one.clipping) for one in releases if isinstance(one.clipping, Clipping)]
+    assert len(points) == len(releases)
+    low = [point for one, point in points if one.exact < values.sum() / 10 and not point.blind]
+    assert len(low) > 50
+    assert sum(point.failed for point in low) > 0.7 * len(low)
+    for release, point in points:
+        if point.failed:
+            assert release.exact < values.sum() / 10
+            assert release.flag == "insufficient budget"
+            assert release.interval()[1] >= values.sum(), "there is no end above but that of the bounds"
+    rich = simulate(table, prdp.sum("v"), share="1/10", runs=500, seed=5)
+    assert not any(release.insufficient_budget for release in rich)
 
 
 def test_a_histogram_of_each_group_is_the_groups_crossed_with_the_bins() -> None:

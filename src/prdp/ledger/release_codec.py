@@ -51,6 +51,7 @@ _LATER: dict[str, Any] = {
     "apart": False,  # intervals covered all that was dropped
     "selected": None,  # one tail factor was for all answers
     "menu": 1,
+    "failed": False,
     "end": None,
     "leader": None,  # every total chose its own point
     "among": 1,  # no answer knew that it was selected
@@ -290,6 +291,7 @@ def _point_of(form: dict[str, Any]) -> Clipping:
         leader=_leader(leader) if leader else None,
         selected=_pair(form.get("selected")),
         menu=form.get("menu", _LATER["menu"]),
+        failed=form.get("failed", _LATER["failed"]),
     )
 
 

@@ -46,6 +46,10 @@ _SLACK = 1.25  # of the mass that the choice leaves in an octave
 _ROOM = 3.0  # times the expected pull that an end allows for
 _CAP = 2.0  # times the answer: an end further away is of a smaller tail factor
 _LEAST_RISE = 1.05
+# The same, of lean tables where the choice stopped far below the records: experiments/choosing/stopped.py.
+_BOTTOM = 3  # octaves above the first point within which it stops then
+_FAINT = 80.0  # noisy mass below the point, each octave by its values, up to which it shows no records
+_DOUBT = 5  # log-weight by which records may have outweighed the climb and the choice still have stopped
 _STEEP = 1.02 * math.log(2)  # from where on values beyond the threshold add up to less the further they are
 
 
@@ -106,6 +110,27 @@ class TailRule:
         mean = _first(pooled > self.threshold / math.sqrt(groups))
         alone = own >= 0
         return np.where(alone[:, None], masses, pooled), np.where(alone, own, mean)
+
+    def failed(
+        self, masses: Floats, caps: Floats, climb: float, seen: float, height: float
+    ) -> NDArray[np.bool_]:
+        """Return for which answers the choice stopped far below the records, going by what was drawn.
+
+        That may be where all of an answer is so little budget mass at its cap as the choice may not have
+        climbed for. If that is no more than was drawn, octaves below the point are empty.
+
+        Args:
+            masses: Noisy masses, times the share: a row for each answer, a column for each octave and side.
+            caps: The answers' sizes, in caps of mass 1/share.
+            climb: By how much the log-weight falls on the way from the point to the last one.
+            seen: The part of the share that a unit of clipped mass weighs.
+            height: How many octaves the point is above the first one.
+        """
+        if height > _BOTTOM:
+            return np.zeros(len(caps), dtype=bool)
+        halves = 0.5 ** (np.arange(masses.shape[1]) % OCTAVES)
+        found: NDArray[np.bool_] = (seen * caps < climb + _DOUBT) & (masses @ halves < _FAINT)
+        return found
 
     def on(self, clipping: Clipping, below: int, above: int) -> Clipping:
         """Return the facts with the tail factors at two places of the menu."""

@@ -132,6 +132,8 @@ def sides(summary: Summary) -> tuple[Summary, Summary]:
 PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
 
+_QUARTERS = 4  # of an octave, in which heights are counted
+
 _CELLS = 1 << 20
 """Number of masses, of groups at points, that are computed together."""
 
@@ -392,8 +394,11 @@ class ClipGroups:
         tails: Column,
         runs: int,
     ) -> Places:
-        """Return which tail factor each row gets, below and above zero: by what was drawn alone."""
-        found = np.zeros((len(steps), 2), np.intp)
+        """Return which tail factor each row gets, below and above zero, and 1 where the choice failed.
+
+        That is by what was drawn alone.
+        """
+        found = np.zeros((len(steps), 3), np.intp)
         if not self._octaves:
             return found
         finder, rule, number = self.clip.finder, self._rule, len(self.groups)
@@ -413,8 +418,21 @@ class ClipGroups:
             scales = tuple(noise.scale for noise in template.noises)
             seen = [(each[rows], octave[rows]) for each, octave in sides]
             pulling = replace(clipping, below=self.clip.signed, mixed=self.clip.signed)
-            found[rows] = rule.selected(pulling, scales, depth, seen, sizes[rows])
+            found[rows, :2] = rule.selected(pulling, scales, depth, seen, sizes[rows])
+            if not chosen.sparing[rows[0]]:
+                place = int(max(chosen.place[rows[0]], chosen.below[rows[0]]))
+                caps = sizes[rows] * float(self.share / clipping.at)
+                found[rows, 2] = self._failed(tuning, place, masses[rows].reshape(len(rows), -1), caps)
         return found
+
+    def _failed(
+        self, tuning: Tuning, place: int, masses: NDArray[np.float64], caps: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Return for which rows the choice of a place stopped far below their records."""
+        points = Points.spanning(self.public, tuning.stride)
+        climbs = tuning.climbs(points.heights, points.usual)
+        climb = float(climbs[max(points.usual - 1, place)] - climbs[place])
+        return self._rule.failed(masses, caps, climb, float(tuning.seen), points.heights[place] / _QUARTERS)
 
     @property
     def _rule(self) -> TailRule:
@@ -422,12 +440,14 @@ class ClipGroups:
         counted = self.public.smallest == self.public.largest
         return TailRule.of(counted=counted, part=self.clip.finder.tail, share=self.share)
 
-    def _selected(self, template: Answer, below: int, above: int) -> Answer:
+    def _selected(self, template: Answer, below: int, above: int, failed: int) -> Answer:
         """Return an answer's metadata with its tail factors, where any were selected."""
         clipping = template.clipping
         assert isinstance(clipping, Clipping)  # noqa: S101  (see answer)
         if not self._octaves or clipping.blind or clipping.nothing:
             return template
+        if failed:
+            return replace(template, clipping=replace(clipping, failed=True))
         return replace(template, clipping=self._rule.on(clipping, below, above))
 
     def answer(self, which: int, place: int, below: int, spared: Fraction) -> Answer:

@@ -114,7 +114,7 @@ def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answere
                 continue
             if clipping is not None and clipping.measured is not None and clipping.measured.many:
                 moved.add(kind)
-            elif not (clipping is not None and clipping.blind) and part.share >= shares[kind]:
+            elif not (clipping is not None and clipping.unseen) and part.share >= shares[kind]:
                 rank = (snapshot, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
                     close = snapshot and part.share < _MUCH * shares[kind]

@@ -103,6 +103,7 @@ class Clipping:
         selected: The tail factors below and above zero that were selected by what was drawn; None where none
             was.
         menu: From how many tail factors they were selected: the claim holds for all of them at once.
+        failed: Whether what was drawn after the point says that the choice stopped far below the records.
     """
 
     at: Fraction
@@ -123,6 +124,12 @@ class Clipping:
     leader: Leader | None = None
     selected: tuple[Fraction, Fraction] | None = None
     menu: int = 1
+    failed: bool = False
+
+    @property
+    def unseen(self) -> bool:
+        """True if the choice of the point may not have seen the records at all."""
+        return self.blind or self.failed
 
     @property
     def selects(self) -> bool:
@@ -153,11 +160,11 @@ class Clipping:
     @property
     def insufficient_budget(self) -> bool:
         """True if the clipped amount is unknown."""
-        return self.blind and not self.nothing
+        return self.unseen and not self.nothing
 
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
-        if self.blind or self.nothing:
+        if self.unseen or self.nothing:
             return None
         ends = self.reached(tail_factor)
         sides = zip(ends, (self.below, self.above), strict=True)
@@ -258,7 +265,7 @@ class Clipping:
         most = max(self.factors(tail_factor))
         if self.nothing or most <= 1 or (point is not None and most * point <= self.at):
             return Fraction(0)
-        tail = None if self.blind else self.tail(tail_factor, point)
+        tail = None if self.unseen else self.tail(tail_factor, point)
         if tail is None:
             return None
         return tail.spared + tail.scale * Fraction(tail.height + log(self.ways(tail_factor) / chance))
@@ -321,6 +328,8 @@ class Clipping:
             )
             return ErrorBounds(low, high)
         near = Fraction(one_way_spread(scales, failure * _CLEAR))
+        if self.failed:
+            return opened(ErrorBounds(near, near), self, tail_factor)
         noise = one_way_spread(scales, failure * (_NOISE - _CLEAR))
         far = self._far_end(scales, int(self.above), noise, failure * _PULL, tail_factor)
         times = self.limited(tail_factor)
@@ -332,7 +341,8 @@ class Clipping:
         self, scales: Scales, side: int, noise: int, failure: Fraction, tail_factor: TailFactor
     ) -> Fraction | None:
         """Return how far noise within its bound and the pull of one side's values go together."""
-        tail, ways = self.side_tail(side, tail_factor), self.ways(tail_factor)
+        tail = None if self.failed else self.side_tail(side, tail_factor)
+        ways = self.ways(tail_factor)
         return None if tail is None else noise_and_pull(scales, tail, failure / ways, within=noise)
 
     def side_tail(self, side: int, tail_factor: TailFactor) -> Tail | None:

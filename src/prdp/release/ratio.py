@@ -108,7 +108,7 @@ def total_law(
     if pull is None or max(pull.factors(tail_factor)) <= 1 or (pull.nothing and not pull.evidence):
         return TotalLaw(noise, unit, signed=signed)
     sides = _side(pull, 0, step, tail_factor), _side(pull, 1, step, tail_factor)
-    times = math.inf if pull.blind else 1.0 if pull.nothing else float(pull.limited(tail_factor))
+    times = math.inf if pull.unseen else 1.0 if pull.nothing else float(pull.limited(tail_factor))
     return TotalLaw(noise, unit, sides, times, chosen=True, follows=pull.leader is not None, signed=signed)
 
 
@@ -116,7 +116,7 @@ def _side(pull: Clipping, side: int, step: Fraction, tail_factor: TailFactor) ->
     """Return the tail of one side's pull; None where there is none."""
     if pull.nothing or not pull.pulled(tail_factor)[side]:
         return None
-    tail = None if pull.blind else pull.side_tail(side, tail_factor)
+    tail = None if pull.unseen else pull.side_tail(side, tail_factor)
     if tail is None:
         return UNKNOWN
     height = tail.height + math.log(pull.ways(tail_factor))
