@@ -212,7 +212,7 @@ def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_aro
 
 
 def test_an_answer_is_flagged_where_the_choice_of_its_threshold_stopped_far_below_the_records() -> None:
-    """Of a table that is too lean, some 5 % of draws stop at the bottom; one in four or fewer of those are not seen."""
+    """Of a table that is too lean, some 5 % of draws stop at the bottom; few of those are not seen."""
     values = np.random.default_rng(0).integers(500, 1000, 4000)
     table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, synthetic=True)
     releases = simulate(table, prdp.sum("v"), share="1/40", runs=1500, seed=5)
