@@ -47,7 +47,7 @@ _ROOM = 3.0  # times the expected pull that an end allows for
 _CAP = 2.0  # times the answer: an end further away is of a smaller tail factor
 _LEAST_RISE = 1.05
 # The same, of lean tables where the choice stopped far below the records: experiments/choosing/stopped.py.
-_BOTTOM = 3  # octaves above the first point within which it stops then
+_BOTTOM = 1.5  # octaves above the first point within which it stops then
 _FAINT = 80.0  # noisy mass below the point, each octave by its values, up to which it shows no records
 _DOUBT = 5  # log-weight by which records may have outweighed the climb and the choice still have stopped
 _STEEP = 1.02 * math.log(2)  # from where on values beyond the threshold add up to less the further they are
