@@ -1,4 +1,4 @@
-"""Choose a clipping point privately from a public candidates of them.
+"""Choose a clipping point privately among public candidates.
 
 Whoever clips (totals, ranks, distinct keys) says what each point would clip, as a ``Candidates``; how a point
 is found is decided here and nowhere else. In full: proofs/point.md.
@@ -424,7 +424,7 @@ class PointFinder:
         return tuple(found)
 
     def drawn(self, candidates: Candidates, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
-        """Return the draw of a point of a candidates, under a tuning."""
+        """Return the draw of a point among candidates, under a tuning."""
         weight = evidence(candidates, share, tuning) * candidates.quantum
         heights, usual = candidates.heights(tuning.stride), candidates.usual(tuning.stride)
         masses: Sequence[int] = candidates.masses(tuning.stride, 1)
@@ -575,7 +575,7 @@ class RecordCandidates:
 
 @dataclass(frozen=True, slots=True)
 class SparingCandidates:
-    """A candidates that does not mind a public mass: a point's mass is what it clips beyond that.
+    """Candidates that may clip a public mass at no cost: a point's mass is what it clips beyond that.
 
     Adding a record moves max(0, g - spared) no further than g, and the same way.
     """
