@@ -341,3 +341,25 @@ def test_a_share_for_a_number_of_units_is_found_by_their_number_and_not_by_their
     like = prdp.open({"who": unit}, policy="1", privacy_unit="who", synthetic=True)
     found = prdp.share_for(prdp.count_distinct("who"), error="20%", like=like, runs=20)
     assert found.share is not None
+
+
+@pytest.mark.parametrize("bounds", [(11_000_000, 12_500_000), (10**12, 10**12 + 9)])
+@pytest.mark.parametrize("group", ["a", "not listed"])
+@pytest.mark.parametrize("asked", [{}, {"method": "naive"}])
+def test_no_row_makes_squares_fail_where_groups_are_asked_apart_and_bounds_are_far_from_zero(
+    bounds: tuple[int, int], group: str, asked: dict[str, str]
+) -> None:
+    """Each group is read around its own center; the rows of the others are read beside it."""
+    values = [bounds[0] + place % 5 for place in range(40)]
+    groups = ["a" if place % 2 else "b" for place in range(40)]
+    policy = "1" if asked else "CASE WHEN g = 'a' THEN 1 ELSE 2 END"
+    for more in ([], [bounds[1]]):
+        table = prdp.open(
+            pd.DataFrame({"u": range(40 + len(more)), "v": values + more, "g": groups + [group] * len(more)}),
+            policy=prdp.Policy(policy, at_least=1, at_most=2),
+            privacy_unit="u",
+            one_row_per_unit=True,
+            bounds={"v": bounds},
+            synthetic=True,
+        )
+        assert len(table.group_by("g", keys=["a", "b"]).std("v", share="1/8", **asked)) == 2

@@ -352,9 +352,14 @@ class UnitRead(Whole):
         return replace(cells, around=partial(self._around, reader), coarser=self.coarser)
 
     def _around(self, reader: PlanReader, centers: Mapping[int, int]) -> Sequence[UnitCells]:
-        """Read units by the squared distances of their values from a center for each group."""
+        """Read units by the squared distances of their values from a center for each group.
+
+        Groups that are not asked about have a center within the bounds, too: distances fit for every row.
+        """
+        assert self.measure is not None  # noqa: S101  (squares are of values)
         groups = len(self.groups.keys) if self.groups is not None else 1
-        read = replace(self, centers=tuple(centers.get(place, 0) for place in range(groups)), beside=())
+        within = self.measure.low << CENTER_BITS
+        read = replace(self, centers=tuple(centers.get(place, within) for place in range(groups)), beside=())
         if not self.several:
             cells: Sequence[UnitCells] = read.find(reader)
             return cells

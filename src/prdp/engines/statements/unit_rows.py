@@ -25,6 +25,9 @@ from prdp.schema import ColumnType, Kind, Schema
 
 _ID, _LEVEL, _BUDGET = "prdp id", "prdp level", "prdp budget"
 
+_MOST = (1 << 63) - 1
+"""The largest whole number that an engine returns."""
+
 TAKEN = frozenset((_ID, _LEVEL, _BUDGET))
 """Names that no column of a join may have, in any capitals."""
 
@@ -73,6 +76,7 @@ def squared_distances(reading: UnitRead, rows: str) -> str:
     """Return rows whose values are their squared distances from a center, rounded down to a public lattice.
 
     A product is below 2^112: values are below 2^47 steps, and centers lie between the same bounds.
+    No row can make it fail: what would not fit counts as the largest number.
     """
     least, group = "budget" if reading.unit.join is None else "level", ""
     center = f"CAST({reading.centers[0]} AS HUGEINT)"
@@ -82,7 +86,8 @@ def squared_distances(reading: UnitRead, rows: str) -> str:
     distance = f"CAST(value AS HUGEINT) * {1 << CENTER_BITS} - {center}"
     away = f"SELECT id, {least}, {distance} AS away{group} FROM ({rows})"
     lattice = f"CAST({1 << reading.coarser} AS HUGEINT)"
-    return f"SELECT id, {least}, CAST(away * away // {lattice} AS BIGINT) AS value{group} FROM ({away})"
+    squared = f"CAST(least(away * away // {lattice}, {_MOST}) AS BIGINT)"
+    return f"SELECT id, {least}, {squared} AS value{group} FROM ({away})"
 
 
 def value_names(reading: UnitRead) -> list[str]:
