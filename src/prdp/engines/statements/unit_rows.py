@@ -86,8 +86,9 @@ def squared_distances(reading: UnitRead, rows: str) -> str:
     distance = f"CAST(value AS HUGEINT) * {1 << CENTER_BITS} - {center}"
     away = f"SELECT id, {least}, {distance} AS away{group} FROM ({rows})"
     lattice = f"CAST({1 << reading.coarser} AS HUGEINT)"
-    squared = f"CAST(least(away * away // {lattice}, {_MOST}) AS BIGINT)"
-    return f"SELECT id, {least}, {squared} AS value{group} FROM ({away})"
+    squared = f"SELECT id, {least}, away * away // {lattice} AS squared{group} FROM ({away})"
+    fits = f"CAST(CASE WHEN squared > {_MOST} THEN {_MOST} ELSE squared END AS BIGINT)"  # least() skips NULL
+    return f"SELECT id, {least}, {fits} AS value{group} FROM ({squared})"
 
 
 def value_names(reading: UnitRead) -> list[str]:
