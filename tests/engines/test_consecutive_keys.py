@@ -103,3 +103,32 @@ def test_cells_of_many_groups_are_the_same_however_many_are_read_at_once(
             parts = engine.summarise(read)
             assert [list(each.cells) for each in parts] == [list(each.cells) for each in whole]
             monkeypatch.undo()
+
+
+def test_only_files_are_read_in_parts_and_none_that_changes_between_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A record whose key changed between two parts would be in two groups."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT 1::BIGINT AS k, 5::BIGINT AS v")
+    assert open_source(connection.table("t"), None).database.groups_at_once is None
+    path = tmp_path / "rows.parquet"
+    connection.execute(f"COPY t TO '{path}'")
+    table = prdp.open(path, policy="1", bounds={"k": (0, 9)}, synthetic=True)
+    (read,) = table.group_by("k", keys=[1, 2]).plan(prdp.count(), share=1).reads.values()
+    assert isinstance(read, CellRead)
+    engine = open_source(path, None)
+    assert engine.database.groups_at_once
+    monkeypatch.setattr(engine.database, "groups_at_once", 1)
+    assert [each.records for each in engine.summarise(read)] == [1, 0]
+    columns = engine.columns
+
+    def moved(sql: str) -> object:
+        found = columns(sql)
+        connection.execute("UPDATE t SET k = 2")
+        connection.execute(f"COPY t TO '{path}'")
+        return found
+
+    monkeypatch.setattr(engine, "columns", moved)
+    with pytest.raises(OSError, match="a file has changed"):
+        engine.summarise(read)

@@ -81,7 +81,7 @@ class Database(Protocol[Table]):
         own_column: Whether the shortcut for policies of one column may be taken.
         read_once: Whether rows are held where a question looks at them twice.
         groups_at_once: Of how many groups one statement is; None for any number. What an engine in this
-            process finds of half as many groups takes half the memory.
+            process finds of half as many groups takes half the memory. Only where ``one_version`` can tell.
     """
 
     name: str
@@ -93,6 +93,10 @@ class Database(Protocol[Table]):
     own_column: bool = True
     read_once: bool = False
     groups_at_once: int | None = None
+
+    def one_version(self) -> AbstractContextManager[None]:
+        """Return a context for several statements, which fails if they may have read different records."""
+        return nullcontext()
 
     @abstractmethod
     def find(self) -> Mapping[str, Table]:

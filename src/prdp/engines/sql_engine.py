@@ -296,7 +296,7 @@ class SqlEngine(InOneProcess):
     def summarise(self, reading: CellRead) -> Sequence[Summary]:
         """Read every record once and return exact totals per cell, for each group."""
         cells = self._cells(reading)
-        with watched() if cells.later else nullcontext():  # people hear of one pass
+        with watched() if cells.later else nullcontext(), self.database.one_version():  # one pass, for people
             return cells.read(self.columns)
 
     def _cells(self, reading: CellRead) -> CellStatement:

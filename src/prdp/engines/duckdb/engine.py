@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +36,9 @@ from prdp.expressions.tokens import quoted
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
 
+_AT_ONCE = 1 << 16
+"""Groups of files that one statement is about; a change of a file between two of them is noticed."""
+
 
 class DuckDBDatabase(Database[PlainTable]):
     """Tables that DuckDB reads: files, frames in memory, or a relation of the caller's own.
@@ -46,7 +50,6 @@ class DuckDBDatabase(Database[PlainTable]):
     name = "duckdb"
     traces = False
     stopped = STOPPED
-    groups_at_once = 1 << 16
 
     def __init__(
         self,
@@ -76,11 +79,16 @@ class DuckDBDatabase(Database[PlainTable]):
         self._arrow = arrow
         self._given = given
         self._files = [file for one in given.values() for file in one.files]
+        self.groups_at_once = _AT_ONCE if all(one.files for one in given.values()) else None
 
     @property
     def number_of_files(self) -> int:
         """Number of files that the tables were opened with."""
         return len(self._files)
+
+    def one_version(self) -> AbstractContextManager[None]:
+        """Return a context that fails at its end if a file has changed meanwhile."""
+        return unchanged(self._files)
 
     def find(self) -> dict[str, PlainTable]:
         """Describe each table, and what views make of theirs; more than a scan with a filter is refused."""
