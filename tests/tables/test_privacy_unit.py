@@ -347,7 +347,7 @@ def test_a_share_for_a_number_of_units_is_found_by_their_number_and_not_by_their
 @pytest.mark.parametrize("group", ["a", "not listed"])
 @pytest.mark.parametrize("asked", [{}, {"method": "naive"}])
 def test_no_row_makes_squares_fail_where_groups_are_asked_apart_and_bounds_are_far_from_zero(
-    bounds: tuple[int, int], group: str, asked: dict[str, str]
+    bounds: tuple[int, int], group: str, asked: dict[str, Any]
 ) -> None:
     """Each group is read around its own center; the rows of the others are read beside it."""
     values = [bounds[0] + place % 5 for place in range(40)]
