@@ -97,7 +97,9 @@ def is_key(node: Any) -> bool:
 def has_listed_keys(asked: Compiled, fixture: Fixture) -> bool:
     """Return whether keys were listed by the caller: other values are in no group then."""
     return any(
-        name in WORLDS[fixture.world].keys for item in asked.groups for name in (*item.names, item.text)
+        name in WORLDS[fixture.world].keys
+        for item in asked.groups
+        for name in (*item.names, item.text, *columns(item.checked.node))
     )
 
 

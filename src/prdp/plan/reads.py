@@ -333,10 +333,13 @@ class UnitRead(Whole):
 
         Of groups in which units may be several times, with the second look that follows once b is drawn.
         """
-        engine: Any = reader.source
+        return self.found_by(reader.source)
+
+    def found_by(self, engine: Any) -> Sequence[UnitCells]:
+        """Return what an engine finds; cells keep the engine, and not the reader that keeps them."""
         found = engine.fold_units(self)
         if not self.several:
-            around = partial(self._around, reader)
+            around = partial(self._around, engine)
             return tuple(
                 UnitCells(totals, rows, around, place, self.coarser)
                 for place, (totals, rows) in enumerate(found)
@@ -345,13 +348,13 @@ class UnitRead(Whole):
         look = partial(engine.scale_units, self)
         added = UnitGroups(totals, cache(partial(look, count_rows=self.measure is None)))
         counted = UnitGroups(rows, cache(partial(look, count_rows=True)))
-        return (self.with_squares(reader, UnitCells(added, counted)),)
+        return (self.with_squares(engine, UnitCells(added, counted)),)
 
-    def with_squares(self, reader: PlanReader, cells: UnitCells) -> UnitCells:
+    def with_squares(self, engine: Any, cells: UnitCells) -> UnitCells:
         """Return cells that can be read anew for squared distances."""
-        return replace(cells, around=partial(self._around, reader), coarser=self.coarser)
+        return replace(cells, around=partial(self._around, engine), coarser=self.coarser)
 
-    def _around(self, reader: PlanReader, centers: Mapping[int, int]) -> Sequence[UnitCells]:
+    def _around(self, engine: Any, centers: Mapping[int, int]) -> Sequence[UnitCells]:
         """Read units by the squared distances of their values from a center for each group.
 
         Groups that are not asked about have a center within the bounds, too: distances fit for every row.
@@ -361,10 +364,8 @@ class UnitRead(Whole):
         within = self.measure.low << CENTER_BITS
         read = replace(self, centers=tuple(centers.get(place, within) for place in range(groups)), beside=())
         if not self.several:
-            cells: Sequence[UnitCells] = read.find(reader)
-            return cells
-        found: Mapping[UnitRead, Sequence[UnitCells]] = SharedUnitRead((read,)).find(reader)
-        return found[read]
+            return read.found_by(engine)
+        return SharedUnitRead((read,)).found_by(engine)[read]
 
     def taken(self, found: Any) -> Any:
         """Return what was asked for from what was found for several reads."""
@@ -422,10 +423,13 @@ class SharedUnitRead(Whole):
         return all(each in self.reads for each in others)
 
     def find(self, reader: PlanReader) -> Any:
-        """Return what each of the reads finds, by read; one by one where an engine can do no better."""
-        engine: Any = reader.source
+        """Return what each of the reads finds, by read."""
+        return self.found_by(reader.source)
+
+    def found_by(self, engine: Any) -> Mapping[UnitRead, Sequence[UnitCells]]:
+        """Return what an engine finds; read by read where it can do no better."""
         if not hasattr(engine, "scale_together"):
-            return {read: read.find(reader) for read in self.reads}
+            return {read: read.found_by(engine) for read in self.reads}
         if hasattr(engine, "fold_and_look"):
             found, look = engine.fold_and_look(self.wide)
         else:
@@ -433,7 +437,7 @@ class SharedUnitRead(Whole):
         looks = SecondLooks(look)
         pairs = zip(self.reads, found, strict=True)
         return {
-            read: (read.with_squares(reader, looks.cells(place, read, pair)),)
+            read: (read.with_squares(engine, looks.cells(place, read, pair)),)
             for place, (read, pair) in enumerate(pairs)
         }
 

@@ -70,7 +70,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("expressions",),
         "`GROUP BY ROLLUP (a, b)`, `CUBE`, `GROUPING SETS`, `GROUPING(a)`",
         "SELECT vip, GROUPING(vip), COUNT(*) FROM accounts GROUP BY ROLLUP (vip)",
-        "margins with parts of the share, which add up, above",
+        "margins with parts of the share; they add up",
     ),
     Construct(
         "Having",
