@@ -89,7 +89,7 @@ _MEANT = {
     "help": "prdp --help",
     "version": "prdp --version",
 }
-"""What to write in place of commands that others have."""
+"""Hints at what to write in place of commands that others have."""
 
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 

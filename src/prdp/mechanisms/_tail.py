@@ -169,7 +169,7 @@ class TailRule:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How far the intervals of each tail factor reach; a list for each side.
+    """Distances that the intervals of each tail factor reach; a list for each side.
 
     Attributes:
         rooms: Beyond what noise alone allows for, in caps of the side's own point.

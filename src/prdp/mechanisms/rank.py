@@ -32,7 +32,7 @@ RECORDS = (
     f"{_WEIGHTED}well protected records weigh less",
     f"{_WEIGHTED}records with a budget below {{}} weigh less",
 )
-"""Which records weigh less than others, in words: in general, and below a budget."""
+"""Records that weigh less than others, in words: in general, and below a budget."""
 
 ROWS = (
     f"{_WEIGHTED}rows of units with little budget or many rows weigh less",

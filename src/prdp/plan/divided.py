@@ -14,7 +14,7 @@ from prdp.levels import MAX_BELOW, Levels, holds
 from prdp.plan.reads import CellRead, KeyRead, PlanReader, Read, RowRead, TopRead, UnitRead, Whole
 
 UnitPart = Literal["", "row", "group", "key"]
-"""What a unit's budget is divided among: its rows, groups or different keys; nothing where it is folded."""
+"""Parts that a unit's budget is divided among: rows, groups or different keys; nothing where it is folded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from prdp.release.release import Release
 from prdp.release.totals import total_of
 
 Margin = tuple[int, ...]
-"""Which columns a table is by, in ascending order; none for the total."""
+"""Columns that a table is by, in ascending order; none for the total."""
 
 Noises = tuple[tuple[int, Fraction, Fraction], ...]
 """How many releases have a weight in an estimate, the weight, and the scale of their noise."""

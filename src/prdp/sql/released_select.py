@@ -39,7 +39,7 @@ class Value:
 
 
 Extra = Window | End | Value
-"""What an expression over released values has beside them, by its stand-in name."""
+"""What an expression over released values has beside them, by its placeholder name."""
 
 ENDS = {"low": 0, "high": 1}
 """The functions that give an end of an interval, and which."""
@@ -269,7 +269,7 @@ class ExtraReader:
     extras: dict[str, Extra] = field(default_factory=dict)
 
     def read(self, node: Any, reader: Any) -> Node | None:
-        """Return the stand-in of a window, an end or a subquery; None of anything else."""
+        """Return the placeholder of a window, an end or a subquery; None of anything else."""
         kind = type(node).__name__
         if kind == "Window":
             return self._named("w", read_window(reader, node))
