@@ -74,7 +74,7 @@ class Shown:
 def run(page: Path) -> list[Shown]:
     """Run a page in a folder of its own; return what it shows beside what was printed."""
     text = page.read_text(encoding="utf-8")
-    with _own_folder(), _seeded(), warnings.catch_warnings():
+    with _own_folder(), seeded(), warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", NoLedgerFile)
         warnings.simplefilter("ignore", LedgerBegun)  # pages show how a ledger begins
@@ -176,7 +176,8 @@ def _own_folder() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _seeded() -> Iterator[None]:
+def seeded() -> Iterator[None]:
+    """Draw all noise from seeds, one a source of randomness, so that a page prints the same each time."""
     seeds = count(25)
 
     def drawn() -> Seeded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -19,15 +20,19 @@ from tests.docs.test_guide import PAGES as WHOLE_PAGES
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ENDS = r"(?:from [\d,]+ to [\d,]+|from [\d,]+, no upper limit)"
-"""How an interval is shown; its upper end is too far away in one of 500 draws of the README's count."""
+"""How an interval is shown."""
+_SEEDED = """
+import warnings, prdp
+from tests.docs.pages import seeded
+warnings.simplefilter('ignore', prdp.errors.LedgerBegun)
+with seeded():
+    exec({!r})
+"""
 
 
 def test_the_readme_s_example_runs_as_printed() -> None:
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", example], capture_output=True, text=True, check=True
-    )
-    count, total, left = ran.stdout.splitlines()
+    count, total, left = _printed_by(example).splitlines()
     assert re.match(rf"count: [\d,]+, {ENDS} \(95 %; share 1/10, clip\)", count)
     assert re.match(r"sum of balance where age >= 40: ", total)
     assert left == "4/5 of every budget is left"
@@ -84,12 +89,25 @@ def test_every_page_s_examples_run_one_after_the_other(page: str) -> None:
 
 @cache
 def ran(page: str) -> str:
-    """Run all examples of a page as one program, warnings as errors; return what it prints."""
+    """Run all examples of a page as one program; return what it prints."""
     text = (ROOT / page).read_text(encoding="utf-8")
     examples = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
-    begins = "import warnings, prdp; warnings.simplefilter('ignore', prdp.errors.LedgerBegun)\n"
-    command = [sys.executable, "-W", "error", "-c", begins + examples]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tempfile.mkdtemp())
+    return _printed_by(examples)
+
+
+def _printed_by(program: str) -> str:
+    """Run a program in a process and a folder of its own, noise from seeds, warnings as errors."""
+    command = [sys.executable, "-W", "error", "-c", _SEEDED.format(program)]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": path},
+        )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
