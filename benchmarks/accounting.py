@@ -30,8 +30,8 @@ import pyarrow
 import prdp
 from prdp.errors import BudgetExhausted
 from prdp.ledger import Binding, DurableLedger, Notes
-from prdp.ledger.file_storage import connected, writing
 from prdp.ledger.layout import insert, next_row, rows_from
+from prdp.ledger.storage import connected, writing
 from prdp.regions.max_overlap import Charged, spent_in
 from prdp.regions.region import EVERYBODY, Box, PointSet, Region, region_to_json
 

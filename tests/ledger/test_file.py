@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger import Binding, Charge, DurableLedger, file_storage
+from prdp.ledger import Binding, Charge, DurableLedger, storage
 from prdp.ledger.layout import VERSION
 from prdp.release.raw_answer import Caveat
 from prdp.release.release import Release
@@ -185,6 +185,6 @@ def test_a_ledger_can_be_shared_as_other_files_can(ledger: DurableLedger, path: 
 
 def test_a_charge_waits_for_the_disk_and_on_macos_for_its_cache_too(tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    with file_storage.connected(tmp_path / "x") as database:
+    with storage.connected(tmp_path / "x") as database:
         assert database.execute("PRAGMA synchronous").fetchone() == (3,)
         assert database.execute("PRAGMA fullfsync").fetchone() == (1,)

@@ -24,7 +24,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest, LedgerError, PrdpError
 from prdp.ledger import Binding, DurableLedger, MemoryLedger
-from prdp.ledger.file_storage import connected
+from prdp.ledger.storage import connected
 from prdp.local import Campaign, Client
 from prdp.local.protocols.counting import DomainCount
 from prdp.noise.entropy import SystemEntropy
@@ -302,11 +302,11 @@ import os, sys
 import prdp
 from prdp.errors import LedgerError
 from prdp.local import Campaign, Client
-from prdp.local.client import account
+from prdp.local.client import client
 from prdp.local.protocols.counting import DomainCount
 
 campaign = Campaign("visits", prdp.Policy("1 / visits", at_least="1/100", at_most=1), "1/4", DomainCount(), 2)
-children, whole = [], account._opened
+children, whole = [], client._opened
 
 class Connection:
     def __init__(self, database):
@@ -321,8 +321,8 @@ class Connection:
                 os.waitpid(children[-1], 0)
         return done
 
-account._opened = lambda path: Connection(whole(path))
-account._abandon = lambda one, abandon=account._abandon: abandon(one.database)
+client._opened = lambda path: Connection(whole(path))
+client._abandon = lambda one, abandon=client._abandon: abandon(one.database)
 client = Client(sys.argv[1])
 try:
     said = bytes(client.report(campaign, {"visits": 3})).hex()

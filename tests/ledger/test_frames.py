@@ -15,7 +15,7 @@ import pytest
 
 import prdp
 from prdp.errors import EngineFailure, LedgerError
-from prdp.ledger import DurableLedger, file_storage
+from prdp.ledger import DurableLedger, storage
 from prdp.ledger.release_codec import release_to_json
 from prdp.noise.entropy import SystemEntropy
 from tests.ledger.frames import chain, files, private
@@ -214,7 +214,7 @@ def _unlock() -> Iterator[None]:
 def test_an_answer_that_cannot_be_recorded_is_in_no_frame(
     question: str, trouble: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_storage, "_PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(storage, "_PATIENCE_SECONDS", 0)
     path = tmp_path / "t.ledger"
     table = opened(ledger=path)
     monkeypatch.setattr("prdp.run.answer.SystemEntropy", Interrupting(1, lambda: trouble(path)))

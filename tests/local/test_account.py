@@ -20,7 +20,7 @@ import pytest
 import prdp
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.local import Campaign, Client, Report
-from prdp.local.client import account
+from prdp.local.client import client as client_module
 from prdp.local.protocols.counting import DomainCount
 from prdp.noise.entropy import SystemEntropy
 from tests.ledger.frames import chain, variables
@@ -218,7 +218,7 @@ def _holds(error: BaseException, secret: bytes) -> list[str]:
 def test_a_report_that_cannot_be_stored_is_in_no_frame(
     trouble: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account, "_BUSY_SECONDS", 0)
+    monkeypatch.setattr(client_module, "_BUSY_SECONDS", 0)
     path = tmp_path / "me.account"
     entropy = Troubled(lambda: trouble(path))
     with pytest.raises(LedgerError) as caught:
@@ -240,7 +240,7 @@ def test_ctrl_c_before_a_report_is_stored_shows_nothing(
         if moment == "drawn":
             press()
         else:
-            monkeypatch.setattr(account, "_policy", press)  # what is read before the report is written
+            monkeypatch.setattr(client_module, "_policy", press)  # what is read before the report is written
 
     entropy = Troubled(on_the_last)
     client = Client(file and tmp_path / file, entropy=entropy)

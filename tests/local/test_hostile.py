@@ -26,9 +26,8 @@ from prdp.local import (
     Tally,
     measured,
 )
-from prdp.local.client.account import another_policy
 from prdp.local.client.campaign import MAX_REPORT_BITS, policy_text
-from prdp.local.client.client import Checked
+from prdp.local.client.client import Checked, another_policy
 from prdp.local.protocols.categories import MAX_BITS, Frequencies, Method
 from prdp.local.protocols.counting import DomainCount, ProportionalCount
 from prdp.local.protocols.protocol import Terms

@@ -25,7 +25,6 @@ from prdp.engines.database import Database, OpenedTable, Rows, Statement
 from prdp.engines.origins import Origins
 from prdp.engines.progress import read_or_fail, stoppable, unreported, watched
 from prdp.engines.statements.cells import Arrays, CellStatement, plan_statement, rows_statement, statement
-from prdp.engines.statements.divided import divided_rows, divided_rows_statement, divided_statements
 from prdp.engines.statements.keys import (
     KeyStatement,
     MassStatement,
@@ -45,6 +44,9 @@ from prdp.engines.statements.unit_rows import (
 from prdp.engines.statements.unit_totals import (
     UnitStatement,
     all_in_order,
+    divided_rows,
+    divided_rows_statement,
+    divided_statements,
     folded_units,
     in_order,
     scaled_statement,

@@ -66,7 +66,7 @@ class ExponentialChoice:
         penalties: Any = self.penalties
         whole = set(map(type, penalties)) == {int}
         if not self.multiples and whole and max(penalties) - least < FITS:
-            from prdp.noise.wide_sums import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
+            from prdp.noise.permute_and_flip import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
 
             return wide_sums([penalty - least for penalty in penalties], self.unit)
         proposed, last = weights(), len(weights()) - 1
