@@ -43,6 +43,8 @@ class TestFrames(JoinContract):
 class TestParquet(JoinContract):
     """Files with statistics, dictionaries and row groups of three rows."""
 
+    brief = True
+
     folder: Path
 
     @pytest.fixture(autouse=True)
@@ -57,6 +59,11 @@ class TestParquet(JoinContract):
             paths[name] = self.folder / f"{name}-{self.opened}.parquet"
             pyarrow.parquet.write_table(table, paths[name], row_group_size=3)
         return open_tables(paths, {})
+
+
+@pytest.mark.slow
+class TestParquetInFull(TestParquet):
+    brief = False
 
 
 class PythonTables:

@@ -198,6 +198,8 @@ class TestStorageInFull(TestStorage):
 
 
 class TestJoins(JoinContract):
+    brief = True
+
     def engine(self, tables: Tables) -> SqlEngine:
         kinds = {"VARCHAR": pl.String, "DOUBLE": pl.Float64, "BIGINT": pl.Int64}
         return open_tables(
@@ -210,6 +212,11 @@ class TestJoins(JoinContract):
                 for name, columns in JOINED.items()
             }
         )
+
+
+@pytest.mark.slow
+class TestJoinsInFull(TestJoins):
+    brief = False
 
 
 def test_lazy_frames_are_joined_by_polars() -> None:

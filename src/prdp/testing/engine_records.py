@@ -24,6 +24,10 @@ class Brevity:
         """Return everything; or, to be brief, the last and every so many before it."""
         return given[::-1][::step] if self.brief else given
 
+    def part(self, given: Sequence[_Item], number: int, parts: int) -> Sequence[_Item]:
+        """Return everything; or, to be brief, one of several parts that together are everything."""
+        return given[number % parts :: parts] if self.brief else given
+
 
 NAN, INFINITY = float("nan"), float("inf")
 
