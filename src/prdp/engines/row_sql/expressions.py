@@ -17,9 +17,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from prdp.engines.duckdb.column_types import column_sql, has_nan, is_native_integer, range_of
-from prdp.engines.row_sql.datetimes import Moments
+from prdp.engines.row_sql.functions import NEEDS_UTF_8, Moments, Texts, like
 from prdp.engines.row_sql.numbers import UNKNOWN, Double, Guards, constant, double, reach_of
-from prdp.engines.row_sql.texts import NEEDS_UTF_8, Texts, like
 from prdp.expressions.evaluate import LIMITS, MOMENT_PATTERN, NUMBER_PATTERN, evaluate
 from prdp.expressions.functions import (
     CASTS,

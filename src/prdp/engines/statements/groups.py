@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from prdp.declare.groups import Bin, Binned, Grouping, GroupKey, KeyValue, Truncated, Values
 from prdp.engines.duckdb.column_types import column_sql, fits_64_bits, is_native_integer, whole_range
-from prdp.engines.row_sql.datetimes import FIRST, LAST
+from prdp.engines.row_sql.functions import FIRST, LAST
 from prdp.expressions.tokens import quoted, text_literal
 from prdp.schema import ColumnType, Kind, Schema
 
