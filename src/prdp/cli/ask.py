@@ -247,7 +247,7 @@ def ask(
     opened = given.opened(file, table, policy, who, {**limits, **columns, **place, **whose})
     parts = given.shares_of(shares or ())
     if dry_run:
-        write(readable(opened.sql_explanation(statement, share=share, shares=parts), whole=statements))
+        write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))
         return
     refuse_unwritable(form, output)
     if plot is not None and plot != TERMINAL:

@@ -61,7 +61,7 @@ def describe(
     name = _named(table, opened)
     keys = _keys(opened, name)
     asked = _table(opened.to_explain(name), name)
-    explained = asked.explanation(asked.describe_plan(share, keys))  # what is refused begins no account
+    explained = asked.explain_describe(share=share, keys=keys)  # what is refused begins no account
     if dry_run:
         write(readable(explained, whole=statements))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from prdp.errors import shown_part
 from prdp.mechanisms.clip import Clip
@@ -55,14 +55,21 @@ class Line:
         return f"{self.label:{LABEL_WIDTH - 2}}  {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The lines of an explanation, for whoever shows them."""
+class Explanation(str):
+    """The text of an explanation, with its lines for whoever shows them in another way.
+
+    >>> found = Explanation((Line("costs", "1/10"), Line("note", "nothing is charged")))
+    >>> found.lines[0].label, found.count("nothing")
+    ('costs', 1)
+    """
 
     lines: tuple[Line, ...]
 
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.lines))
+    def __new__(cls, lines: tuple[Line, ...]) -> Self:
+        """Write the lines below each other."""
+        text = super().__new__(cls, "\n".join(map(str, lines)))
+        text.lines = lines
+        return text
 
 
 def reads(statements: Iterable[str]) -> Iterator[Line]:

@@ -314,17 +314,13 @@ class Project(Mapping[str, Table | Join]):
             self.explain_sql(text, share=share, shares=shares)  # what is refused begins no account
         return self[name].sql(text, share=share, shares=shares, redraw=redraw, **self.listed_for(name))
 
-    def explain_sql(self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None) -> str:
-        """Return the cost and plan of a statement; nothing is charged, and no account is begun."""
-        return str(self.sql_explanation(text, share=share, shares=shares))
-
-    def sql_explanation(
+    def explain_sql(
         self, text: str, *, share: Exact, shares: Mapping[str, Exact] | None = None
     ) -> Explanation:
-        """Return the lines of ``explain_sql``."""
+        """Return the cost and plan of a statement; nothing is charged, and no account is begun."""
         name = named_in(text, self)
         opened = self.to_explain(name)
-        return opened.sql_explanation(text, share=share, shares=shares, **self.listed_for(name))
+        return opened.explain_sql(text, share=share, shares=shares, **self.listed_for(name))
 
     def to_explain(self, name: str) -> Table | Join:
         """Open a table or join for what charges nothing, so that no account is begun."""

@@ -150,6 +150,6 @@ def explained_search(
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             lines.append(Line("finds", f"keys of {item.text}, share {each}"))
-            lines += queryable.keys_explanation(item.key, share=each, **listed).lines
+            lines += queryable.explain_keys(item.key, share=each, **listed).lines
     lines += [Line("asks", f"{sql_of(source)}, for each key that is found") for source in asked.sources]
     return Explanation(tuple(lines))

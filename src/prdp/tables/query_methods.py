@@ -53,7 +53,7 @@ class Questions(Completed, Generic[Answered]):
     internals: ClassVar = frozenset(
         {
             *("answer_plan", "condition", "explanation", "filtered", "grouping", "has_answer", "levels"),
-            *("describe_plan", "keys_explanation", "plan", "plan_keys", "planner", "sql_explanation", "unit"),
+            *("describe_plan", "plan", "plan_keys", "planner", "unit"),
         }
     )
     hints: ClassVar[Mapping[str, str]] = {
@@ -192,7 +192,7 @@ class Questions(Completed, Generic[Answered]):
         shares: Shares | None = None,
         method: Chosen | None = None,
         **named: Query,
-    ) -> str:
+    ) -> Explanation:
         """Return what would be charged, read and drawn for queries; reads and charges nothing.
 
         >>> import numpy
@@ -217,7 +217,7 @@ class Questions(Completed, Generic[Answered]):
         _refuse_queries(share=share, shares=shares, method=method)
         asked = gathered(queries, named)
         plan = self.plan(*asked, share=share, shares=shares, options=Options.of(method))
-        return str(self.explanation(plan))
+        return self.explanation(plan)
 
     def count(
         self,

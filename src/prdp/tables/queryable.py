@@ -368,7 +368,7 @@ class Queried(Opened, Questions[Release]):
 
     def explain_keys(
         self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **options: Any
-    ) -> str:
+    ) -> Explanation:
         """Return what ``find_keys`` would charge, read, draw and need, with the same arguments.
 
         >>> import numpy
@@ -377,12 +377,6 @@ class Queried(Opened, Questions[Release]):
         >>> print(homes.explain_keys("zip", pattern="[0-9]{5}", share=0.5).splitlines()[-2])
         note     of 100,000 possible keys, 0.01 that nobody has may be expected among those shown
         """
-        return str(self.keys_explanation(columns, share=share, **options))
-
-    def keys_explanation(
-        self, columns: str | GroupKey | Sequence[str | GroupKey], *, share: Exact, **options: Any
-    ) -> Explanation:
-        """Return the lines of ``explain_keys``."""
         known = {name: options.pop(name) for name in ("size", "per", "max_keys") if name in options}
         plan = self.plan_keys(columns, KeySearch(**options), share=share, **known)
         *lines, ledger = self._explained(plan, self._whose).lines
@@ -630,7 +624,7 @@ class Queried(Opened, Questions[Release]):
         shares: Mapping[str, Exact] | None = None,
         keys: Mapping[str, Any] | None = None,
         tables: Mapping[str, object] | None = None,
-    ) -> str:
+    ) -> Explanation:
         """Return what a statement would cost, by which methods, and what is left then; nothing is charged.
 
         >>> import numpy
@@ -642,18 +636,6 @@ class Queried(Opened, Questions[Release]):
         asks     COUNT(*): count, method clip, share 1/10
         ...
         """
-        return str(self.sql_explanation(text, share=share, shares=shares, keys=keys, tables=tables))
-
-    def sql_explanation(
-        self,
-        text: str,
-        *,
-        share: Exact,
-        shares: Mapping[str, Exact] | None = None,
-        keys: Mapping[str, Any] | None = None,
-        tables: Mapping[str, object] | None = None,
-    ) -> Explanation:
-        """Return the lines of ``explain_sql``."""
         from prdp.sql.execute import explained  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
@@ -697,7 +679,7 @@ class Queried(Opened, Questions[Release]):
 
     def explain_describe(
         self, *, share: Exact = "0.02", keys: Mapping[str, Iterable[object]] | None = None
-    ) -> str:
+    ) -> Explanation:
         """Return what ``describe`` of all columns would charge, read and draw; reads and charges nothing.
 
         >>> import numpy
@@ -706,7 +688,7 @@ class Queried(Opened, Questions[Release]):
         >>> print(people.explain_describe(share=0.1).splitlines()[0])
         charges  1/10 of every record's budget, before anything is read; 9/10 is left afterwards
         """
-        return str(self.explanation(self.describe_plan(share, keys)))
+        return self.explanation(self.describe_plan(share, keys))
 
     def describe_plan(self, share: Exact, keys: Mapping[str, Iterable[object]] | None) -> Plan:
         """Return what ``describe`` of all columns would do; reads and charges nothing."""
