@@ -9,9 +9,10 @@ from prdp.ledger.account import Charge, Entry, Ledger, Notes
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger, NoAccount
-from prdp.ledger.storage import is_begun, shown_place
+from prdp.ledger.storage import Beside, is_begun, shown_place
 
 __all__ = [
+    "Beside",
     "Binding",
     "Charge",
     "DurableLedger",

@@ -48,7 +48,7 @@ from prdp.ledger.layout import (
     rows_of,
 )
 from prdp.ledger.release_codec import release_from_json, release_to_json
-from prdp.ledger.storage import LedgerTables, Storage, storage_of
+from prdp.ledger.storage import Beside, LedgerTables, Storage, storage_of
 from prdp.ledger.verified import Account, Unsound, damaged, decoded, fact, rolled_back
 from prdp.regions.region import Region
 from prdp.release.table import Released
@@ -84,7 +84,8 @@ class DurableLedger:
         self._storage = storage_of(path)
         self.who = _label(who)
         self.begun = False
-        self._account = self._verified(None)
+        self._beside: Beside | None = None
+        self._known_rows = [self._verified(None)]
         if expected_head is not None:
             self._refuse_without(expected_head)
 
@@ -113,7 +114,30 @@ class DurableLedger:
     def __setstate__(self, state: tuple[Storage, str, Head]) -> None:
         self._storage, self.who, seen = state
         self.begun = False
-        self._account = self._verified(seen)
+        self._beside = None
+        self._known_rows = [self._verified(seen)]
+
+    def asked_by(self, who: str, *, beside: Beside | None = None) -> DurableLedger:
+        """Return the same account for somebody's question: charges carry that name, and quotas apply to it.
+
+        A process that answers several people at once opens the ledger once and takes one of these for each
+        question.
+
+        Args:
+            who: Who asks.
+            beside: What is written in the same transaction as a charge. ``charge`` runs it for a new charge,
+                for one that is taken up, and for a release that was recorded meanwhile.
+        """
+        same = object.__new__(type(self))
+        same.who = _label(who)
+        same.begun = False
+        same._storage, same._known_rows, same._beside = self._storage, self._known_rows, beside
+        return same
+
+    @property
+    def _account(self) -> Account:
+        """The newest rows that were verified; shared by all who ask."""
+        return self._known_rows[0]
 
     @property
     def path(self) -> Path | None:
@@ -250,6 +274,7 @@ class DurableLedger:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
         refuse_unless_a_charge(purpose, share, notes)
         token = uuid.uuid4().hex
+        beside = self._beside
 
         def write(
             database: LedgerTables, account: Account, retried: bool
@@ -257,6 +282,12 @@ class DurableLedger:
             mine = [one for one in reversed(account.charges) if one.token == token] if retried else []
             if mine:
                 return mine[0].awaiting(), account  # it was committed, and nobody could say so
+            charged, after = found_or_new(database, account)
+            if beside is not None:
+                beside.write(database, charged, after is not account)
+            return charged, after
+
+        def found_or_new(database: LedgerTables, account: Account) -> tuple[Charge | Released, Account]:
             standing = None if redraw else self._standing(database, account, purpose, share)
             if standing is not None:
                 return standing, account
@@ -265,7 +296,7 @@ class DurableLedger:
                     return unanswered.awaiting(), account
             return self._new_charge(database, account, Charge(0, purpose, token, notes), share)
 
-        return self._writing(write, "nothing was charged")
+        return self._writing(write, "nothing was charged", beside.file if beside else None)
 
     def _new_charge(
         self, database: LedgerTables, account: Account, charge: Charge, share: Fraction
@@ -382,13 +413,17 @@ class DurableLedger:
         return done
 
     def _writing(
-        self, work: Callable[[LedgerTables, Account, bool], tuple[Done, Account]], trouble: str
+        self,
+        work: Callable[[LedgerTables, Account, bool], tuple[Done, Account]],
+        trouble: str,
+        attached: Path | None = None,
     ) -> Done:
         """Do what writes, in one transaction; what it wrote counts as seen once it is on disk."""
         known, seen = self._known()
         done, account = self._storage.writing(
             lambda database, retried: work(database, self._followed(database, known, seen, trouble), retried),
             trouble,
+            attached,
         )
         self._see(account)
         return done
@@ -402,7 +437,7 @@ class DurableLedger:
         """Keep what is on disk, unless another thread has seen more of it."""
         remember(self.shown, account.identity, account.head)
         if len(account.hashes) > len(self._account.hashes):
-            self._account = account
+            self._known_rows[0] = account
 
     def _followed(self, database: LedgerTables, known: Account, seen: Head, trouble: str) -> Account:
         """Verify the rows since those that are known, and that these and what was seen are still there."""

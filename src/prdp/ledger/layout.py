@@ -18,7 +18,7 @@ from heapq import merge
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 
-from prdp.safety.process_guard import OPERATIONS
+from prdp.safety.process_guard import operation
 
 if TYPE_CHECKING:
     from prdp.ledger.storage import Contents, LedgerTables
@@ -261,7 +261,7 @@ def all_seen() -> dict[tuple[str, str], Head]:
 
 def remember(shown: str, identity: str, head: Head) -> None:
     """Keep the newest head of a ledger, so that an older copy in its place is recognised."""
-    with OPERATIONS:  # which forks wait for
+    with operation("heads"):
         seen = _SEEN.get((shown, identity))
         if seen is None or seen.place < head.place:
             _SEEN[shown, identity] = head

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -18,7 +19,7 @@ from prdp.ledger.storage import Contents, Found, LedgerTables
 from prdp.ledger.verified import BACKUPS, damaged, decoded, fact, refuse_other_versions
 from prdp.safety.database_address import read_address
 from prdp.safety.postgres_connection import BUSY, connected, why_not_connected, why_not_done
-from prdp.safety.process_guard import OPERATIONS
+from prdp.safety.process_guard import operation
 
 _REFUSE = "refuse_to_change"
 _BODY = "BEGIN RAISE EXCEPTION 'a ledger is append-only'; END"
@@ -224,12 +225,19 @@ class PostgresStorage:
         begin = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *self._settings)
         return self._run(begin, lambda database, _: work(database), trouble)
 
-    def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
+    def writing(
+        self, work: Callable[[LedgerTables, bool], Done], trouble: str, attached: Path | None = None
+    ) -> Done:
         """Hold the ledger's lock, and commit; once more if the connection is lost.
 
         Where it was lost during the commit, the lock is what makes the second try know better: it is had only
         once the first transaction has ended, and then what it wrote is there or never will be.
         """
+        if attached is not None:
+            raise LedgerError(
+                f"{self.shown} is in a database, and {attached} is a file: the two cannot be written as one. "
+                "Keep what is written beside it in a schema of the same database. Nothing was charged."
+            )
         begin = (
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
             *self._settings,
@@ -242,7 +250,7 @@ class PostgresStorage:
 
     def _run(self, begin: Sequence[str], work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
         reason, uncertain = "", False
-        with OPERATIONS:
+        with operation(self.shown):
             for turn, wait in enumerate(_WAITS):
                 time.sleep(wait)
                 done = self._once(begin, work, retried=turn > 0)

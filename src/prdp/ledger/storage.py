@@ -11,6 +11,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -18,11 +19,13 @@ from urllib.parse import quote
 
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.expressions.tokens import is_writable
+from prdp.ledger.account import Charge
 from prdp.ledger.layout import VERSION, all_rows, insertion, is_laid_out, lay_out
 from prdp.ledger.verified import BACKUPS, damaged, refuse_other_versions
 from prdp.release.formatting import optional_library
+from prdp.release.table import Released
 from prdp.safety.database_address import is_database
-from prdp.safety.process_guard import OPERATIONS
+from prdp.safety.process_guard import operation
 
 _OTHER = re.compile(r"[A-Za-z][\w+.-]+:/")
 """Prefix of addresses, also where a Path has taken one for a file's."""
@@ -51,6 +54,21 @@ class LedgerTables(Protocol):
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Found:
         """Run a statement; each ``?`` in it is a placeholder for a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Tables of somebody else's, written in the very transaction of a charge: both are on disk, or neither.
+
+    Attributes:
+        write: Is passed the ledger's tables, the charge or the recorded release, and whether the charge is
+            new. What it raises refuses the question; then nothing is charged.
+        file: A SQLite file that is attached as ``beside`` to a ledger in a file, and must exist. Beside a
+            ledger in PostgreSQL, statements name a schema of the same database.
+    """
+
+    write: Callable[[LedgerTables, Charge | Released, bool], None]
+    file: Path | None = None
 
 
 class Storage(Protocol):
@@ -83,10 +101,15 @@ class Storage(Protocol):
     def reading(self, work: Callable[[LedgerTables], Done], trouble: str) -> Done:
         """Do what reads; ``trouble`` says what follows if that cannot be done."""
 
-    def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
+    def writing(
+        self, work: Callable[[LedgerTables, bool], Done], trouble: str, attached: Path | None = None
+    ) -> Done:
         """Do what reads and writes, alone, as one transaction.
 
-        ``work`` is passed whether this is a retry, because its earlier writes may or may not be committed.
+        Args:
+            work: Is passed whether this is a retry: its earlier writes may or may not be committed.
+            trouble: What follows if that cannot be done.
+            attached: A SQLite file whose tables are written in the same transaction, as ``beside``.
         """
 
 
@@ -155,13 +178,26 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file that exists, waiting for others; what is committed is on disk, and forks wait."""
     uri = f"file:{quote(str(path))}?mode=rw"
     with (
-        OPERATIONS,
+        operation(str(path)),
         closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS, isolation_level=None)) as database,
     ):
         database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA fullfsync = ON")  # macOS alone knows the difference
         database.execute("PRAGMA foreign_keys = ON")
         yield database
+
+
+def _attach(database: sqlite3.Connection, file: Path) -> None:
+    """Attach a file that exists; a commit to both is one, unless either has a write-ahead log."""
+    database.execute("ATTACH ? AS beside", (f"file:{quote(str(file))}?mode=rw",))
+    for name in ("main", "beside"):
+        (mode,) = database.execute(f"PRAGMA {name}.journal_mode").fetchone()
+        if mode in ("wal", "memory", "off"):
+            raise LedgerError(
+                f"{file} and its ledger cannot be written as one: the journal mode of one is {mode}. "
+                "Set PRAGMA journal_mode = DELETE. Nothing was charged."
+            )
+    database.execute("PRAGMA beside.synchronous = EXTRA")
 
 
 def create(database: sqlite3.Connection, contents: Contents) -> None:
@@ -300,11 +336,16 @@ class FileStorage:
             database.execute("BEGIN")  # others may read; whoever writes waits until the connection is closed
             return work(database)
 
-    def writing(self, work: Callable[[LedgerTables, bool], Done], trouble: str) -> Done:
+    def writing(
+        self, work: Callable[[LedgerTables, bool], Done], trouble: str, attached: Path | None = None
+    ) -> Done:
         """Hold the write lock from before the first read to after the sync."""
         self._refuse_unless_there()
-        with explained(self.path, trouble), connected(self.path) as database, writing(database):
-            return work(database, False)
+        with explained(self.path, trouble), connected(self.path) as database:
+            if attached is not None:
+                _attach(database, attached)
+            with writing(database):
+                return work(database, False)
 
     def contents(self) -> Contents:
         """Return all rows, as they are at one moment."""

@@ -18,7 +18,7 @@ from prdp.errors import InvalidRequest
 from prdp.ledger import DurableLedger, Ledger, NoAccount, is_begun, shown_place
 from prdp.ledger.layout import Head, newest_seen
 from prdp.ledger.storage import storage_of
-from prdp.safety.process_guard import OPERATIONS
+from prdp.safety.process_guard import operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def remember_source(sources: Iterable[OpenedSource], account: Ledger) -> None:
     if isinstance(account, NoAccount):
         return
     ledger = _ledger_of(account)
-    with OPERATIONS:  # which forks wait for
+    with operation("sources"):
         for opened in sources:
             known = _known(opened, ledger)
             others = [one for one in _KNOWN if one.ledger == ledger and one.is_there()]
@@ -134,7 +134,7 @@ def remember_source(sources: Iterable[OpenedSource], account: Ledger) -> None:
 
 def _sharing(sources: Iterable[OpenedSource]) -> list[tuple[_Known, str]]:
     """Return the known sources that one of these is, each with what they have in common, in words."""
-    with OPERATIONS:  # which forks wait for
+    with operation("sources"):
         _KNOWN[:] = [known for known in _KNOWN if known.is_there()]
         pairs = [(known, _origins(one).shared(_origins(known))) for known in _KNOWN for one in sources]
     return [(known, shared) for known, shared in pairs if shared]

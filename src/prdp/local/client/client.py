@@ -29,7 +29,7 @@ from prdp.local.protocols.protocol import LdpProtocol, Own, Protocol, Record
 from prdp.local.protocols.randomisers import Law
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.policy import Policy
-from prdp.safety.process_guard import OPERATIONS, this_process
+from prdp.safety.process_guard import operation, this_process
 from prdp.safety.redacted_errors import guarded
 
 _SCHEMA = """
@@ -78,7 +78,7 @@ class ClientAccount:
             raise InvalidRequest(
                 f"{path} is a folder, and an account is one file: write {str(self._path / 'me.account')!r}."
             )
-        with OPERATIONS, self._explained():
+        with operation(str(self._path)), self._explained():
             if not self._path.exists():
                 self._begin(self._path)
             self._refuse_unless_ours()
@@ -171,11 +171,11 @@ class ClientAccount:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if self._memory is not None:
             self._refuse_elsewhere()
-            with OPERATIONS:
+            with operation(f"memory {id(self)}"):
                 yield self._memory
             return
         assert self._path is not None  # noqa: S101  (one of the two)
-        with OPERATIONS, self._explained():
+        with operation(str(self._path)), self._explained():
             self._refuse_unless_there(self._path)
             begun, database = this_process(), _opened(self._path)
             try:
