@@ -51,7 +51,7 @@ def signed_sets() -> Iterator[DataSet]:
 
 def summaries(data: DataSet, share: Fraction, *, grouped: bool) -> list[Summary]:
     """Return the cells of a set, of all records or by group."""
-    table = data.open()
+    table = data.table
     grouping = table.group_by("g", keys=data.keys()).grouping if grouped else None
     plan = table.planner.plan([Sum("v")], share, grouping)
     return [found for found in raw_cells(table, plan) if isinstance(found, Summary)]
