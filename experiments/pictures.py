@@ -1,7 +1,8 @@
-"""The README's pictures: errors beside other methods under the same policy, and time beside other libraries.
+"""The README's pictures: errors and intervals beside other methods, and time beside other libraries.
 
-``python -m experiments.pictures`` draws ``docs/accuracy.png`` from ``experiments/accuracy.csv``, and
-``docs/speed.png`` from ``experiments/peers.csv``.
+``python -m experiments.pictures`` draws ``docs/accuracy.png`` from ``experiments/accuracy.csv`` and
+``experiments/interval_peers.csv`` (which ``experiments.interval_peers`` writes), and ``docs/speed.png`` from
+``experiments/peers.csv``.
 ``--results results/paper`` first writes the former file from what ``experiments.paper --only table_3`` left
 there: trimmed means of 5,000 runs, as in the paper's Table 3.
 The latter is written by ``python -m benchmarks.peers.run --csv experiments/peers.csv``, on one machine.
@@ -19,6 +20,8 @@ import numpy as np
 import pyarrow.parquet
 from matplotlib.figure import Figure
 
+from experiments.interval_peers import EPSILONS, Interval
+from experiments.interval_peers import stored as stored_intervals
 from experiments.yardsticks import trimmed
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +51,19 @@ LIBRARIES = {
     "SmartNoise SQL": ("SmartNoise SQL", "#56b4e9", "v"),
 }
 """Whom the picture of speed has, from the top."""
+STATED = {
+    "prdp": LIBRARIES["prdp"],
+    "OpenDP": LIBRARIES["OpenDP with Polars"],
+    "Tumult Analytics": LIBRARIES["Tumult Analytics"],
+}
+"""Whose intervals are shown, from the top."""
 ASKED = {"sum": "a sum", "sum by branch": "sums by 101 keys"}
+CLIPS = {
+    "chosen privately": "clip chosen privately",
+    "best clip": "best clip, found in the data",
+    "public bounds": "clip at public bounds",
+}
+"""How sums are clipped of which intervals are shown; those clipped at public bounds are hollow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +139,47 @@ def stored() -> list[Point]:
         ]
 
 
-def drawn(points: list[Point]) -> Figure:
-    """Draw the errors, one row a set, on a logarithmic axis: further left is better."""
-    figure = Figure(figsize=(10, 3.9), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
+def drawn(points: list[Point], intervals: list[Interval]) -> Figure:
+    """Draw errors, and below them intervals, one row a set, on logarithmic axes: further left is better."""
+    figure = Figure(figsize=(10, 8.6), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(3.9, 4.7))
+    panels = upper.subplots(1, 2, sharey=True)
     for panel, question in zip(panels, ("count", "sum"), strict=True):
         _panel(panel, [point for point in points if point.question == question])
-        panel.set_title(f"{question}s", loc="left", fontsize="medium")
+        panel.set_title(f"errors of {question}s", loc="left", fontsize="medium")
+    _completed(upper, panels, columns=4)
+    panels = lower.subplots(1, 2, sharey=True)
+    for panel, epsilon in zip(panels, EPSILONS, strict=True):
+        _widths(panel, [one for one in intervals if one.epsilon == epsilon])
+        title = f"95 % intervals of sums, coverage in %; ε = {epsilon}"
+        panel.set_title(title, loc="left", fontsize="medium")
+    _completed(lower, panels, columns=2)
+    return figure
+
+
+def _completed(figure: Any, panels: Any, columns: int) -> None:
+    """Put the first row on top, and a legend below."""
     panels[0].invert_yaxis()
     handles = {
         text: one for panel in panels for one, text in zip(*panel.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
-    return figure
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _widths(panel: Any, intervals: list[Interval]) -> None:
+    for one in intervals:
+        ours, place = one.library == "prdp", list(STATED).index(one.library)
+        _, colour, marker = STATED[one.library]
+        row, at = list(SETS).index(one.set) + 0.27 * (place - 1), one.half_width_percent
+        gid = f"interval {one.epsilon} {one.set} {one.library} {one.clip}"
+        look = f"{one.library}, {CLIPS[one.clip]}", colour, marker
+        _marked(panel, at, row, look, gid, ours=ours, hollow=one.clip == "public bounds")
+        covered = f"{100 * one.coverage:.1f}"
+        panel.annotate(
+            covered, (at, row), (10, 0), textcoords="offset points", va="center", fontsize="x-small"
+        )
+    _dressed(panel, list(SETS.values()), "half the width in % of the sum, further left is better")
+    panel.margins(x=0.12)
 
 
 def timed() -> list[Timed]:
@@ -183,7 +226,16 @@ def _panel(panel: Any, points: list[Point]) -> None:
     _dressed(panel, list(SETS.values()), "relative error in %, further left is better")
 
 
-def _marked(panel: Any, at: float, row: int, look: tuple[str, str, str], gid: str, *, ours: bool) -> None:
+def _marked(
+    panel: Any,
+    at: float,
+    row: float,
+    look: tuple[str, str, str],
+    gid: str,
+    *,
+    ours: bool,
+    hollow: bool = False,
+) -> None:
     """Draw one point; prdp's is a ring around whatever is there."""
     label, colour, marker = look
     panel.plot(
@@ -192,7 +244,7 @@ def _marked(panel: Any, at: float, row: int, look: tuple[str, str, str], gid: st
         marker,
         color=colour,
         markersize=12 if ours else 7,
-        markerfacecolor="none" if ours else colour,
+        markerfacecolor="none" if ours or hollow else colour,
         markeredgewidth=3 if ours else 1.5,
         zorder=3 if ours else 2,
         label=label,
@@ -217,7 +269,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.results is not None:
         written(measured(given.results))
-    for figure, place in ((drawn(stored()), PICTURE), (drawn_speed(timed()), SPEED)):
+    for figure, place in (
+        (drawn(stored(), stored_intervals()), PICTURE),
+        (drawn_speed(timed()), SPEED),
+    ):
         figure.savefig(place, dpi=150, metadata={"Software": None})
 
 
