@@ -275,8 +275,9 @@ def _show(story: Story) -> None:
         "",
         _answers(story.lines, width),
         "",
-        "The truth lies in the interval with a probability of 95 %: noise goes both ways, and what is "
-        "clipped off the best protected accounts, or dropped with them, pulls an answer toward zero.",
+        "An interval covers the truth, less what it excludes, with a probability of 95 %. Noise goes both "
+        "ways; what is clipped off the best protected accounts, or dropped with them, pulls an answer "
+        "toward zero. Accounts that an interval excludes count as clipped.",
         *_conditions(story.lines),
         "",
         *_figure(story, width),
