@@ -142,7 +142,8 @@ def stored() -> list[Point]:
 def drawn(points: list[Point], intervals: list[Interval]) -> Figure:
     """Draw errors, and below them intervals, one row a set, on logarithmic axes: further left is better."""
     figure = Figure(figsize=(10, 8.6), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=(3.9, 4.7))
+    halves: Any = figure.subfigures(2, 1, height_ratios=(3.9, 4.7))
+    upper, lower = halves
     panels = upper.subplots(1, 2, sharey=True)
     for panel, question in zip(panels, ("count", "sum"), strict=True):
         _panel(panel, [point for point in points if point.question == question])
