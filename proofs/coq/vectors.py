@@ -36,7 +36,7 @@ from prdp.mechanisms.tiers import Tiers
 from prdp.mechanisms.warm_clip import WarmClip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import FirstReaching, Gated, Noisy, Shaped
-from prdp.release.excluded_tail import OCTAVES
+from prdp.release.excluded_tail import TAIL_FACTORS
 from proofs.coq import coq_terms
 from proofs.coq.coq_terms import Names, integer, integers, rational, rationals, sequence
 from tests.exact.test_tiers import spans
@@ -220,14 +220,15 @@ def from_a_known_point(random: Random, names: Names) -> str:
     """Return the claim for a total that starts from a known point, of one sign or of both."""
     table, signed = made_up(random), random.choice((False, True))
     at = Fraction(random.randrange(1, 400), random.randrange(1, 9))
-    mechanism = WarmClip.tuned(Clip(FENCED, signed=signed), table.share, at, "", close=signed)
+    clip, covered = Clip(FENCED, signed=signed), random.choice(TAIL_FACTORS)
+    mechanism = WarmClip.tuned(clip, table.share, at, "", covered, close=signed)
     points = Points.spanning(table.empty, warm_clip._STRIDE)
     parts = rationals((mechanism.choice, mechanism.answer, mechanism.beyond))[1:-1].replace(";", "")
     facts = (
         f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
         rationals(points.per_quantum(place) for place in range(len(points.numerators))),
         rationals(mechanism.climbs(table.empty, at)),
-        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(OCTAVES)}",
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(mechanism.times)}",
         str(signed).lower(),
     )
     law = names.law(mechanism.law(table.cells, table.share))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from prdp.cells.summary import Cell, CellKey, Summary
-from prdp.mechanisms._tail import COUNT_MENU, OCTAVES, SUM_MENU, TailRule
+from prdp.mechanisms._tail import COUNT_MENU, OCTAVES, SUM_MENU, TailRule, in_caps
 from prdp.mechanisms._threshold import PointFinder, Tuning, caps_at
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law, Noisy, Then
@@ -188,7 +188,8 @@ def factor_of(clipping: Clipping, masses: Sequence[int], steps: int, share: Frac
     weights = np.array([masses], dtype=np.float64) * worth
     sides_of = [rule.visible(weights, weights, 1)]
     depth = float(TUNING.fall / TUNING.seen)
-    (place,) = rule.selected(clipping, (scale,), depth, sides_of, np.array([abs(float(steps))]))[0]
+    caps = in_caps(np.array([steps]), clipping.at / share)
+    (place,) = rule.selected(clipping, (scale,), depth, sides_of, caps)[0]
     return SUM_MENU[place]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any, ClassVar
 
 import pytest
@@ -16,7 +15,7 @@ from prdp.mechanisms.warm_clip import WarmClip, excesses
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.release.excluded_tail import OCTAVES
+from prdp.release.excluded_tail import TAIL_FACTORS
 from prdp.release.interval import Around, error_bounds
 from prdp.testing import Seeded
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
@@ -29,6 +28,7 @@ HALF = Fraction(1, 2)
 STARTED = WarmClip(COARSE, Fraction(9), "some release", CHOICE, BEYOND, HALF, HALF, mass_bits=8)
 FAR_OFF = replace(STARTED, at=Fraction(10**6))
 ONE = Fraction(1)
+TIMES = TAIL_FACTORS[-1] - 1
 
 
 def _total(law: Noisy) -> Noisy:
@@ -70,14 +70,17 @@ def changed(change: Callable[[Noisy], Noisy]) -> Callable[[Summary, Fraction], T
     return law
 
 
-def one_noise_for_all_octaves(law: Noisy) -> Noisy:
-    """Hide every octave by the noise of the nearest one."""
-    return Noisy(law.values, (*law.noises[:2], *law.noises[1:2] * 2, law.noises[4]))
+def noise_of_the_least_factor(law: Noisy) -> Noisy:
+    """Hide what lies beyond the point up to 8 times as high by the noise of what lies up to twice as high."""
+    total, band, further = law.noises
+    return Noisy(law.values, (total, DiscreteLaplace(band.scale / TIMES), further))
 
 
-def octaves_that_hold_each_other(law: Noisy) -> Noisy:
-    """Count a record in the octave that it is in, and in all beyond."""
-    return Noisy((law.values[0], *accumulate(law.values[1:])), law.noises)
+def band_without_end(law: Noisy) -> Noisy:
+    """Count a record further up in the band as well, with all that it might have there."""
+    total, band, further = law.values
+    room = further * law.noises[1].scale / law.noises[2].scale
+    return Noisy((total, band + int(room), further), law.noises)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +91,9 @@ class Whole(WarmClip):
         right = super(Whole, self).answered(summary, share, place)
         points = Points.spanning(summary, 2)
         cells = [cell for cell in summary.cells if cell.key.high > points.cap(place, cell.key.quanta)]
-        sums = [0] * len(OCTAVES)
-        for cell in cells:
-            for number, times in enumerate(OCTAVES):
-                if cell.key.high <= (times + 1) * points.per_quantum(place) * cell.key.quanta:
-                    sums[number] += abs(cell.total)
-                    break
-        return Noisy((right.values[0], *sums, right.values[-1]), right.noises)
+        most = self.tail_factor * points.per_quantum(place)
+        band = sum(abs(cell.total) for cell in cells if cell.key.high <= most * cell.key.quanta)
+        return Noisy((right.values[0], band, right.values[-1]), right.noises)
 
 
 PARTS: Mapping[str, tuple[Callable[[Any], Law], Fraction]] = {
@@ -131,10 +130,8 @@ class TestSum(OnThisUniverse):
             "total with noise 15 % too small": Twin(quieter, "total, much clipped"),
             "beyond with noise 15 % too small": Twin(quieter, "beyond, much clipped"),
             "hint chosen by fit": Twin(fitting, "choice"),
-            "one noise for all octaves": Twin(changed(one_noise_for_all_octaves), "beyond, much clipped"),
-            "octaves that hold each other": Twin(
-                changed(octaves_that_hold_each_other), "beyond, much clipped"
-            ),
+            "noise of the least factor": Twin(changed(noise_of_the_least_factor), "beyond, much clipped"),
+            "a band without end": Twin(changed(band_without_end), "beyond, much clipped"),
             "whole values beyond": Twin(whole.law, "beyond, little clipped"),
         }
 
@@ -166,6 +163,17 @@ class TestCount(Variant):
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return count_of(records)
+
+
+class TestUpToTwice(Variant):
+    """Less is measured after a release whose interval covered twice its point."""
+
+    __test__ = True
+    mechanism = replace(STARTED, tail_factor=2)
+
+    def twins(self) -> Mapping[str, Twin]:
+        whole = Whole(COARSE, Fraction(9), "", CHOICE, BEYOND, HALF, HALF, 8, tail_factor=2)
+        return {"whole values beyond": Twin(whole.law, "beyond, much clipped")}
 
 
 class TestSpans(Variant):
@@ -257,18 +265,20 @@ def _places(crowd: str) -> Iterator[tuple[Summary, Points, int]]:
 
 
 @pytest.mark.parametrize("crowd", CROWDS)
-def test_octaves_hold_what_records_have_beyond_a_point(crowd: str) -> None:
+def test_bands_hold_what_records_have_beyond_a_point(crowd: str) -> None:
     """Up to a step for each record, as where its cap is rounded down."""
     for summary, points, place in _places(crowd):
-        *octaves, further = excesses(summary, points, place, 1)
-        for number, times in enumerate(OCTAVES, start=1):
-            tail_factor = (times + 1) * points.per_quantum(place)
-            within = [cell for cell in summary.cells if cell.key.high <= tail_factor * cell.key.quanta]
+        for factor in TAIL_FACTORS:
+            band, further = excesses(summary, points, place, 1, (factor - 1,))
+            reached = factor * points.per_quantum(place)
+            within = [cell for cell in summary.cells if cell.key.high <= reached * cell.key.quanta]
             lost = sum(cell.total - cell.clipped(points.cap(place, cell.key.quanta)) for cell in within)
             records = sum(cell.count for cell in within)
-            assert lost - records <= sum(octaves[:number]) <= lost + records
-        far = [cell for cell in summary.cells if cell.key.high > points.cap(place, 8 * cell.key.quanta)]
-        assert further == sum(cell.key.quanta * cell.count for cell in far)
+            assert lost - records <= band <= lost + records
+            far = [
+                cell for cell in summary.cells if cell.key.high > points.cap(place, factor * cell.key.quanta)
+            ]
+            assert further == sum(cell.key.quanta * cell.count for cell in far)
 
 
 def missed(warm: WarmClip, crowd: str, tail_factor: Fraction, failure: Fraction, runs: int) -> float:
@@ -295,12 +305,13 @@ def missed(warm: WarmClip, crowd: str, tail_factor: Fraction, failure: Fraction,
 
 
 @pytest.mark.parametrize("tail_factor", [Fraction(2), Fraction(8), Fraction(40)])
+@pytest.mark.parametrize("measured", TAIL_FACTORS)
 @pytest.mark.parametrize("at", [Fraction(1), Fraction(400)])
 def test_intervals_hold_what_they_say_wherever_the_warm_start_points(
-    tail_factor: Fraction, at: Fraction
+    tail_factor: Fraction, measured: int, at: Fraction
 ) -> None:
     """One in five may fail; of 400 runs, more than 31 % would be a chance of one in ten million."""
-    warm = replace(STARTED, at=at, mass_bits=50)
+    warm = replace(STARTED, at=at, mass_bits=50, tail_factor=measured)
     for crowd in ("a tail", "two tiers"):
         assert missed(warm, crowd, tail_factor, Fraction(1, 5), 400) < 0.31
 

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import prdp
+from prdp.errors import LedgerError
 from prdp.ledger.account import Charge, Entry, Notes
 from prdp.mechanisms.warm_clip import WarmClip
+from prdp.plan.plan import warm_started
 from prdp.release.bias import Clipping
 from prdp.release.excluded_tail import ExcludedTail
 from prdp.release.release import Release
@@ -41,7 +43,9 @@ def opened(ledger: Path | None = None, text: str = "10000 / v", **options: Any) 
 def entry(number: int, table: prdp.Table, at: int, share: Fraction = TENTH, **changes: Any) -> Entry:
     """Return a charge for the sum, as if it had clipped at a place."""
     plan = table.plan(prdp.sum("v"), share=share)
-    reported: dict[str, Any] = {name: changes.pop(name) for name in ("blind", "measured") if name in changes}
+    reported: dict[str, Any] = {
+        name: changes.pop(name) for name in ("blind", "measured", "selected") if name in changes
+    }
     point = Clipping(
         Fraction(at), Fraction(10**9), Fraction(1), Fraction(2), 2, **({"blind": False} | reported)
     )
@@ -63,8 +67,30 @@ def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> No
     }
     found = {name: warm_start_of(plan, entry(3, older, at=7)) for name, plan in plans.items()}
     words = "sum of v where age >= 40 AND v > 0, by clip, range 0 to 1000000000 of 1"
-    assert found.pop("same") == {SUM: {"at": "7", "charge": 3, "question": words, "close": True}}
+    known = {"at": "7", "charge": 3, "question": words, "close": True, "tail_factor": 8}
+    assert found.pop("same") == {SUM: known}
     assert not any(found.values())
+
+
+@pytest.mark.parametrize(("selected", "measured"), [(None, 8), ("1.41", 2), ("2", 2), ("2.8", 4), ("8", 8)])
+def test_what_lies_beyond_is_measured_as_far_as_the_earlier_interval_reached(
+    selected: str | None, measured: int
+) -> None:
+    table = opened()
+    factors = None if selected is None else (Fraction(selected),) * 2
+    plan = table.plan(prdp.sum("v"), share=TENTH)
+    assert warm_start_of(plan, entry(0, table, at=7, selected=factors))[SUM]["tail_factor"] == measured
+
+
+def test_a_warm_start_of_before_measures_as_far_as_it_did() -> None:
+    (query,) = opened().plan(prdp.sum("v"), share=TENTH).queries
+    known = {"at": "7", "charge": 0, "question": "sum of v", "close": True}
+    for more, factor in (({}, 8), ({"tail_factor": 4}, 4)):
+        (warm,) = warm_started([query], json.dumps({SUM: known | more}))
+        assert isinstance(warm.steps[0].mechanism, WarmClip)
+        assert warm.steps[0].mechanism.tail_factor == factor
+    with pytest.raises(LedgerError, match="cannot be read"):
+        warm_started([query], json.dumps({SUM: known | {"tail_factor": 3}}))
 
 
 def test_no_point_is_taken_from_a_smaller_share() -> None:

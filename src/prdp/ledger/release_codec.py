@@ -23,7 +23,7 @@ from prdp.noise.concave import ConcaveNoise
 from prdp.policy import Policy
 from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
 from prdp.release.clipped import ClippedTerms
-from prdp.release.excluded_tail import ExcludedTail
+from prdp.release.excluded_tail import OCTAVES, ExcludedTail
 from prdp.release.interval import Pull
 from prdp.release.raw_answer import Caveat, Knot, Overshoot, Ranked
 from prdp.release.release import Release
@@ -307,6 +307,7 @@ def _beyond(form: dict[str, Any]) -> ExcludedTail:
         further=tuple(map(_whole, form["further"])),
         scale=_fraction(form["scale"]),
         worth=_fraction(form["worth"]),
+        times=tuple(map(_whole, form.get("times", OCTAVES))),  # three octaves were measured at first
     )
 
 

@@ -67,6 +67,18 @@ def octaves_below(high: Column, caps: Column) -> Places:
     return found
 
 
+def in_caps(steps: Column, cap: Fraction) -> Floats:
+    """Return the sizes of answers in caps of so many steps; whole numbers that no float holds exactly so.
+
+    >>> huge = np.array([-(10**400)], dtype=object)
+    >>> in_caps(np.array([-6, 3]), Fraction(3)).tolist(), in_caps(huge, Fraction(10**399)).tolist()
+    ([2.0, 1.0], [10.0])
+    """
+    if steps.dtype != object:
+        return np.abs(steps.astype(np.float64)) * float(1 / cap)
+    return np.array([float(abs(one) / cap) for one in steps.tolist()], dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class TailRule:
     """Select a tail factor for each of many answers by their measured octaves: a function of what was drawn.
@@ -112,7 +124,7 @@ class TailRule:
         return np.where(alone[:, None], masses, pooled), np.where(alone, own, mean)
 
     def failed(
-        self, masses: Floats, caps: Floats, climb: float, seen: float, height: float
+        self, masses: Floats, caps: Floats, seen: float, left: tuple[float, float]
     ) -> NDArray[np.bool_]:
         """Return for which answers the choice stopped far below the records, going by what was drawn.
 
@@ -122,10 +134,11 @@ class TailRule:
         Args:
             masses: Noisy masses, times the share: a row for each answer, a column for each octave and side.
             caps: The answers' sizes, in caps of mass 1/share.
-            climb: By how much the log-weight falls on the way from the point to the last one.
             seen: The part of the share that a unit of clipped mass weighs.
-            height: How many octaves the point is above the first one.
+            left: By how much the log-weight falls on the way from the point to the last one, and how many
+                octaves the point is above the first one.
         """
+        climb, height = left
         if height > _BOTTOM:
             return np.zeros(len(caps), dtype=bool)
         halves = 0.5 ** (np.arange(masses.shape[1]) % OCTAVES)
@@ -142,7 +155,7 @@ class TailRule:
         scales: Scales,
         depth: float,
         sides: Sequence[tuple[Floats, Places]],
-        sizes: Floats,
+        caps: Floats,
     ) -> Places:
         """Return which tail factor each answer gets, a column for each side; answers share the given facts.
 
@@ -151,11 +164,11 @@ class TailRule:
             scales: The scales of the noises.
             depth: The mass of the octave at which the choice of a threshold stops, times the share.
             sides: For values below and above zero, or for all of them, what ``visible`` returns.
-            sizes: The absolute values of the answers, in steps.
+            caps: The sizes of the answers, in caps of mass 1/share.
         """
         unit = _CAP_STEPS * self.share / clipping.at
         reach = _reach(self.menu, _scaled(clipping, self.share), tuple(unit * each for each in scales))
-        sizes, signed = float(unit) * sizes, len(sides) > 1
+        sizes, signed = _CAP_STEPS * caps, len(sides) > 1
         found = np.zeros((len(sizes), len(sides)), np.intp)
         for side, (masses, octave) in enumerate(sides):
             pull = _pull(masses, octave, depth, reach.above[side])

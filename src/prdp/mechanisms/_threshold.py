@@ -280,6 +280,15 @@ class Tuning:
         """
         return _climbs(self.fall, self.stride, heights, len(heights) if usual is None else usual)
 
+    def left(self, points: Points, place: int) -> tuple[float, float]:
+        """Return by how much the log-weight falls from a point to the last usual one, and the point's height.
+
+        The height is in octaves above the first point.
+        """
+        climbs = self.climbs(points.heights, points.usual)
+        climb = float(climbs[max(points.usual - 1, place)] - climbs[place])
+        return climb, points.heights[place] / _QUARTERS
+
 
 @lru_cache(maxsize=256)
 def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...], usual: int) -> Sequence[Fraction]:
@@ -359,14 +368,14 @@ class PointFinder:
     def for_totals(cls, share: Fraction) -> PointFinder:
         """Return the finder for totals, which were looked at more closely than what else is clipped."""
         if share > Fraction(1, 3):
-            return cls._measuring((25, LARGE_SHARE), (25, FENCED), (None, FENCED))
-        return cls._measuring((420, RICH), (25, MIDDLING), (40, LEAN), (25, FENCED), (None, FENCED))
+            return cls._measuring((36, LARGE_SHARE), (25, FENCED), (None, FENCED))
+        return cls._measuring((420, RICH), (45, MIDDLING), (50, LEAN), (25, FENCED), (None, FENCED))
 
     @classmethod
     def for_leaders(cls, share: Fraction) -> PointFinder:
         """Return the finder for totals whose point others follow, so that it is worth more."""
         if share > Fraction(1, 3):
-            return cls._measuring((25, LEADING), (25, FENCED), (None, FENCED))
+            return cls._measuring((45, LEADING), (25, FENCED), (None, FENCED))
         return cls.for_totals(share)
 
     @classmethod

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, Places, exact_column, numbered, over, plus
 from prdp.cells.groups import SummaryGroups, joined
 from prdp.cells.summary import Summary
-from prdp.mechanisms._tail import OCTAVES, TailRule, octaves_below
+from prdp.mechanisms._tail import OCTAVES, TailRule, in_caps, octaves_below
 from prdp.mechanisms._threshold import (
     PointFinder,
     Points,
@@ -131,8 +131,6 @@ def sides(summary: Summary) -> tuple[Summary, Summary]:
 
 PER_GROUP = 2
 """The budget mass, times the share, that a point may clip of each of several groups at no penalty."""
-
-_QUARTERS = 4  # of an octave, in which heights are counted
 
 _CELLS = 1 << 20
 """Number of masses, of groups at points, that are computed together."""
@@ -407,7 +405,6 @@ class ClipGroups:
         pooled = masses.reshape(number, runs, *masses.shape[1:]).mean(axis=0)
         pooled = np.tile(pooled, (number, 1, 1))
         sides = [rule.visible(masses[:, side], pooled[:, side], number) for side in range(masses.shape[1])]
-        sizes = np.abs(steps.astype(np.float64))
         for fact, template in enumerate(templates):
             rows = np.flatnonzero(which_facts == fact)
             clipping = template.clipping
@@ -418,21 +415,14 @@ class ClipGroups:
             scales = tuple(noise.scale for noise in template.noises)
             seen = [(each[rows], octave[rows]) for each, octave in sides]
             pulling = replace(clipping, below=self.clip.signed, mixed=self.clip.signed)
-            found[rows, :2] = rule.selected(pulling, scales, depth, seen, sizes[rows])
+            caps = in_caps(steps[rows], clipping.at / self.share)
+            found[rows, :2] = rule.selected(pulling, scales, depth, seen, caps)
             if not chosen.sparing[rows[0]]:
                 place = int(max(chosen.place[rows[0]], chosen.below[rows[0]]))
-                caps = sizes[rows] * float(self.share / clipping.at)
-                found[rows, 2] = self._failed(tuning, place, masses[rows].reshape(len(rows), -1), caps)
+                left = tuning.left(Points.spanning(self.public, tuning.stride), place)
+                measured = masses[rows].reshape(len(rows), -1)
+                found[rows, 2] = rule.failed(measured, caps, float(tuning.seen), left)
         return found
-
-    def _failed(
-        self, tuning: Tuning, place: int, masses: NDArray[np.float64], caps: NDArray[np.float64]
-    ) -> NDArray[np.bool_]:
-        """Return for which rows the choice of a place stopped far below their records."""
-        points = Points.spanning(self.public, tuning.stride)
-        climbs = tuning.climbs(points.heights, points.usual)
-        climb = float(climbs[max(points.usual - 1, place)] - climbs[place])
-        return self._rule.failed(masses, caps, climb, float(tuning.seen), points.heights[place] / _QUARTERS)
 
     @property
     def _rule(self) -> TailRule:

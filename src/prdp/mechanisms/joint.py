@@ -13,7 +13,7 @@ import numpy as np
 from prdp.cells.columns import Column, exact_column
 from prdp.cells.summary import Summary
 from prdp.cells.units import Caps, UnitGroups
-from prdp.mechanisms._tail import TailRule
+from prdp.mechanisms._tail import TailRule, in_caps
 from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Tuning, caps_at
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
 from prdp.noise.discrete_laplace import DiscreteLaplace
@@ -137,18 +137,23 @@ class Joint:
         template = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
         totals = units.clipped(self.caps(units, tuning, place))
         steps = exact_column(map(add, totals, noises[: len(totals)]))
-        return self._selected(template, units.summary, share, tuning, steps, noises[len(totals) :])
+        masses = noises[len(totals) :]
+        left = tuning.left(Points.spanning(units.summary, tuning.stride), place)
+        return self._selected(template, units.summary, share, (tuning, left), steps, masses)
 
     def _selected(  # noqa: PLR0917  (all that was drawn)
         self,
         template: Answer,
         summary: Summary,
         share: Fraction,
-        tuning: Tuning,
+        choice: tuple[Tuning, tuple[float, float]],
         steps: Column,
         masses: tuple[int, ...],
     ) -> AnswerColumn:
-        """Return the answers with their tail factors: by the masses of all groups together."""
+        """Return the answers with their tail factors: by the masses of all groups together.
+
+        ``choice`` is the tuning that chose the point, and what it left to climb.
+        """
         clipping = template.clipping
         which = np.zeros(len(steps), np.intp)
         assert isinstance(clipping, Clipping)  # noqa: S101  (see _answer)
@@ -158,10 +163,14 @@ class Joint:
         weights = rule.weights(exact_column(masses), self.finder.tail_step(summary.levels.quantum, share))
         seen, octave = rule.visible(weights[np.newaxis], weights[np.newaxis], 1)
         sides = [(np.repeat(seen, len(steps), axis=0), np.repeat(octave, len(steps)))]
-        scales = tuple(noise.scale for noise in template.noises)
-        sizes = np.abs(steps.astype(np.float64))
+        scales, cap = tuple(noise.scale for noise in template.noises), clipping.at / share
+        tuning, left = choice
+        together = in_caps(exact_column([sum(steps.tolist())]), cap)
+        if rule.failed(weights[np.newaxis], together, float(tuning.seen), left)[0]:
+            return AnswerColumn(steps, which, (replace(template, clipping=replace(clipping, failed=True)),))
         places, which = np.unique(
-            rule.selected(clipping, scales, tuning.depth, sides, sizes)[:, 0], return_inverse=True
+            rule.selected(clipping, scales, tuning.depth, sides, in_caps(steps, cap))[:, 0],
+            return_inverse=True,
         )
         clippings = [rule.on(clipping, place, place) for place in places.tolist()]
         return AnswerColumn(

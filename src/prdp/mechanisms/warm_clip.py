@@ -20,7 +20,7 @@ from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
-from prdp.release.excluded_tail import OCTAVES, ExcludedTail
+from prdp.release.excluded_tail import TAIL_FACTORS, ExcludedTail
 from prdp.release.raw_answer import Answer, Caveat
 
 _QUARTERS = 4
@@ -41,7 +41,7 @@ _FALL = Fraction(5, 2)
 
 @dataclass(frozen=True, slots=True)
 class WarmClip:
-    """Clip near a point that is public already, and measure what lies beyond it.
+    """Clip near a point that is public already, and measure what lies beyond it, up to a known tail factor.
 
     Guarantee:
         For every record r, the answer is (share · E(r))-indistinguishable between the table with
@@ -49,10 +49,10 @@ class WarmClip:
 
     Why:
         The known point moves public penalties only. Adding r raises the mass that a point would clip by at
-        most E(r), so the choice costs a₁ · share · E(r). At the point b that is drawn, r is in at most one
-        octave beyond it, of which it moves the measured sum by at most (2ᵏ - 1) · b · E(r), its noise's
-        scale times a₃ · share · E(r); and it moves the clipped total by at most b · E(r). The parts
-        a₁ + a₃ + a₂ make 1. In full: proofs/warm_clip.md.
+        most E(r), so the choice costs a₁ · share · E(r). At the point b that is drawn, r is either in the
+        band up to R · b, whose sum it moves by at most (R - 1) · b · E(r), the noise's scale times
+        a₃ · share · E(r), or beyond it, or in neither; and it moves the clipped total by at most b · E(r).
+        R is public. The parts a₁ + a₃ + a₂ make 1. In full: proofs/warm_clip.md.
 
     Attributes:
         clip: How the question is answered where no point is known.
@@ -63,6 +63,7 @@ class WarmClip:
         up: By how much a point's log-weight falls with each octave above the known one.
         down: The same below it.
         mass_bits: The lattice of the mass further up is as fine as this many bits of its noise.
+        tail_factor: Up to how many times the point the sum beyond it is measured.
     """
 
     clip: Clip
@@ -73,6 +74,7 @@ class WarmClip:
     up: Fraction = UP
     down: Fraction = DOWN[True]
     mass_bits: int = 50
+    tail_factor: int = TAIL_FACTORS[-1]
 
     name = "clip"
 
@@ -81,7 +83,16 @@ class WarmClip:
             raise ValueError("the parts of the share add up to more than the whole, or one is none of it")
 
     @classmethod
-    def tuned(cls, clip: Clip, share: Fraction, at: Fraction, words: str, *, close: bool) -> WarmClip:
+    def tuned(
+        cls,
+        clip: Clip,
+        share: Fraction,
+        at: Fraction,
+        words: str,
+        tail_factor: int = TAIL_FACTORS[-1],
+        *,
+        close: bool,
+    ) -> WarmClip:
         """Return the mechanism for a share.
 
         Args:
@@ -89,9 +100,11 @@ class WarmClip:
             share: The part of every record's budget.
             at: The known point.
             words: The release that it is from.
+            tail_factor: How many times its own point that release's interval covers.
             close: Whether that was of the same snapshot, at a share that is not much larger.
         """
-        return cls(clip, at, words, CHOICE[close], _BEYOND[share > _LARGE], UP, DOWN[close])
+        beyond = _BEYOND[share > _LARGE]
+        return cls(clip, at, words, CHOICE[close], beyond, UP, DOWN[close], tail_factor=tail_factor)
 
     @property
     def why(self) -> str:
@@ -110,8 +123,8 @@ class WarmClip:
     def law(self, summary: Summary, share: Fraction, step: Fraction = Fraction(1)) -> Then:
         """Return the distribution of (clipping point, (noisy clipped total, what lies beyond it)).
 
-        What lies beyond is, for values below and above zero where there may be both: the noisy excess of each
-        octave, and the noisy budget mass further up.
+        What lies beyond is, for values below and above zero where there may be both: the noisy excess of the
+        band up to the tail factor, and the noisy budget mass further up.
 
         Args:
             summary: The cells.
@@ -147,9 +160,14 @@ class WarmClip:
         lattice = self._lattice(summary, share)
         further = 1 / (share * self.beyond * summary.levels.quantum * lattice)
         for side in sides(summary) if self.clip.signed else (summary,):
-            values += excesses(side, points, place, lattice)
-            noises += map(DiscreteLaplace, (*(times * scale for times in OCTAVES), further))
+            values += excesses(side, points, place, lattice, self.times)
+            noises += map(DiscreteLaplace, (*(times * scale for times in self.times), further))
         return Noisy(tuple(values), tuple(noises))
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """By how many caps records of each measured band are above their own at most: there is one band."""
+        return (self.tail_factor - 1,)
 
     def _scale(self, summary: Summary, share: Fraction, place: int) -> Fraction:
         """Return the scale of noise that hides records which count up to a point, in steps."""
@@ -194,8 +212,10 @@ class WarmClip:
             further=(),
             scale=self._scale(summary, share * self.beyond, place),
             worth=Points.spanning(summary, _STRIDE).per_quantum(place) * self._lattice(summary, share),
+            times=self.times,
         )
-        return replace(found, evidence=Fraction(0), measured=measured)
+        selected = (Fraction(self.tail_factor),) * 2
+        return replace(found, evidence=Fraction(0), measured=measured, selected=selected)
 
 
 def warm_tuning(choice: Fraction, answer: Fraction) -> Tuning:
@@ -218,7 +238,7 @@ def climbs_from(
 
 
 MOVED = (
-    "many records reach more than 8 times as high: the data may have changed; the next question starts anew"
+    "many records reach further than is measured: the data may have changed; the next question starts anew"
 )
 """Note for a known point that was far too low."""
 
@@ -233,12 +253,14 @@ def _with(answer_at: Answer, total: int, *values: int) -> Answer:
     return replace(answer_at, steps=total, choices=choices, clipping=replace(clipping, measured=measured))
 
 
-def excesses(summary: Summary, points: Points, place: int, lattice: int) -> Iterator[int]:
-    """Yield, for each octave beyond a point, what its records have there; last, the budget mass further up.
+def excesses(
+    summary: Summary, points: Points, place: int, lattice: int, bands: tuple[int, ...]
+) -> Iterator[int]:
+    """Yield, for each band beyond a point, what its records have there; last, the budget mass further up.
 
-    A record is in the first octave whose end its cell's upper end does not pass, and counts for what its
-    value has beyond what the point lets it count for: at most (2ᵏ - 1) times that, whatever its cell is.
-    Masses are on a lattice of so many quanta.
+    A record is in the first band whose end its cell's upper end does not pass, and counts for what its
+    value has beyond what the point lets it count for: at most the band's number of times that, whatever its
+    cell is. Masses are on a lattice of so many quanta.
     """
     cells = summary.cells
 
@@ -248,12 +270,12 @@ def excesses(summary: Summary, points: Points, place: int, lattice: int) -> Iter
     kept = np.minimum(cells.low, cap := most(1))
     size = product(cells.sign, cells.total)
     excess = plus(size, -product(cells.count, kept))
-    octave: Places = np.where(cells.high <= cap, 0, len(OCTAVES) + 1)
+    band: Places = np.where(cells.high <= cap, 0, len(bands) + 1)
     counted = cells.masses(lattice)
-    for number, times in reversed(list(enumerate(OCTAVES, start=1))):
+    for number, times in reversed(list(enumerate(bands, start=1))):
         here = (cells.high > cap) & (cells.high <= most(times + 1))
-        octave[here] = number
+        band[here] = number
         room = most(times)
         within = plus(cells.high, -kept) <= room
         counted = np.where(here, np.where(within, excess, product(cells.count, room)), counted)
-    yield from totals_at(octave, exact_column(counted.tolist()), len(OCTAVES) + 2)[1:]
+    yield from totals_at(band, exact_column(counted.tolist()), len(bands) + 2)[1:]

@@ -25,6 +25,7 @@ from prdp.plan.question_key import facts_of, in_words, question_text
 from prdp.plan.reads import PlanReader, Read, together, widened
 from prdp.plan.steps import Kept, QueryPlan, Step, refuse_overspending, shares_drawn
 from prdp.release.bias import Clipping
+from prdp.release.excluded_tail import TAIL_FACTORS
 from prdp.release.formatting import html_table
 from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
@@ -118,13 +119,21 @@ def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answere
                 rank = (snapshot, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
                     close = snapshot and part.share < _MUCH * shares[kind]
-                    best[kind] = (rank, _kept(charge, at, close=close))
+                    best[kind] = (rank, _kept(charge, at, _covered(clipping), close=close))
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
 
-def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any]:
-    question = in_words(charge.purpose)
-    return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
+def _kept(charge: AnsweredCharge, at: Fraction, covered: int, *, close: bool) -> dict[str, Any]:
+    facts = {"at": spelled(at), "charge": charge.number, "question": in_words(charge.purpose)}
+    return {**facts, "close": close, "tail_factor": covered}
+
+
+def _covered(clipping: Clipping | None) -> int:
+    """Return the tail factor, of those that can be measured up to, that a release's interval covered."""
+    if clipping is None or clipping.nothing:
+        return TAIL_FACTORS[0]
+    reached = max(clipping.factors(None))
+    return next((factor for factor in TAIL_FACTORS if factor >= reached), TAIL_FACTORS[-1])
 
 
 def warm_started(queries: Sequence[QueryPlan], warm_start: str) -> tuple[QueryPlan, ...]:
@@ -158,8 +167,11 @@ def _warm_clip(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str
             round_to = Fraction(1) if kinds == [_COUNT] else _rounding(query)
             clip = step.mechanism
             assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
-            words = f"the point of {_charge(known_point)}"
-            warm = WarmClip.tuned(clip, step.share, at / round_to, words, close=bool(known_point["close"]))
+            words, close = f"the point of {_charge(known_point)}", bool(known_point["close"])
+            covered = int(known_point.get("tail_factor", TAIL_FACTORS[-1]))
+            if covered not in TAIL_FACTORS:
+                raise ValueError("what lies beyond a point is not measured up to there")
+            warm = WarmClip.tuned(clip, step.share, at / round_to, words, covered, close=close)
             steps[place] = replace(step, mechanism=warm)
     return replace(query, steps=tuple(steps))
 

@@ -31,6 +31,9 @@ _NEAR = Fraction(1, 5)
 _CLEAR = Fraction(1, 4)
 """The same where the choice tells of the pull; the rest of ``_NOISE`` is for the noise on the other side."""
 
+_APART = Fraction(3, 10)
+"""Share for what is added up, where what was kept was chosen by the noise, for the outcome that all was."""
+
 _LAST = Fraction(3, 4)
 """Share of a tier's failures on the pulled side for its being the last one that was kept; the
 rest are for its being below that, and for its being dropped."""
@@ -135,6 +138,21 @@ class Clipping:
     def selects(self) -> bool:
         """True if the tail factor was selected by what was measured."""
         return self.selected is not None
+
+    @property
+    def chosen(self) -> bool:
+        """True if the interval may fail by the choice of the point: known before that is drawn."""
+        return self.evidence != 0 and not self.blind
+
+    @property
+    def noise_part(self) -> Fraction:
+        """Share of the failures for noise, wherever the point is."""
+        return _NOISE if self.chosen else Fraction(1)
+
+    @property
+    def noise_seen(self) -> bool:
+        """Return False: the noise in the answer was drawn after the point."""
+        return False
 
     def factors(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction]:
         """Return the tail factors below and above zero: those selected, unless another was asked for."""
@@ -283,10 +301,9 @@ class Clipping:
         """
         if max(self.factors(tail_factor)) <= 1:
             return noise_alone(scales, failure)
-        silent = self.evidence == 0 or self.blind
         below, above = self.pulled(tail_factor)
         if self.nothing or (not below and not above):
-            return noise_alone(scales, failure if silent else failure * _NOISE)
+            return noise_alone(scales, failure * self.noise_part)
         if self.blind or (self.measured is not None and self.measured.many):
             return opened(noise_alone(scales, failure), self, tail_factor)
         if self.measured is not None:
@@ -382,6 +399,16 @@ class Dropped:
     def selects(self) -> bool:
         """True if what was dropped is excluded: its size is then no reason to show no end."""
         return self.apart
+
+    @property
+    def noise_part(self) -> Fraction:
+        """Share of the failures for noise, where nothing was dropped."""
+        return _NOISE if self.noise_seen else Fraction(1)
+
+    @property
+    def noise_seen(self) -> bool:
+        """True if the noise in the answer was seen before it was decided what to keep."""
+        return self.tiers > 0 and self.seen != "never"
 
     @property
     def one_sided(self) -> bool:
@@ -532,6 +559,16 @@ class TierClipping:
         return self.apart
 
     @property
+    def noise_part(self) -> Fraction:
+        """Share of the failures for noise, where nothing was clipped or dropped."""
+        return _NOISE
+
+    @property
+    def noise_seen(self) -> bool:
+        """Return True: the noise in the answer was seen before it was decided what to keep."""
+        return True
+
+    @property
     def one_sided(self) -> bool:
         """Return False: signs are not distinguished."""
         return False
@@ -570,9 +607,15 @@ class TierClipping:
         return self.below and not self.nothing, self.above and not self.nothing
 
     def error_bounds(self, scales: Scales, failure: Fraction, tail_factor: TailFactor) -> ErrorBounds:
-        """Return the error bounds where each tier has its own point: proofs/clipped_tiers.md."""
-        if self.nothing or _is_none(tail_factor):
+        """Return the error bounds where each tier has its own point: proofs/clipped_tiers.md.
+
+        Whether anything was clipped or dropped is what was drawn, so that either outcome has its own part.
+        """
+        if _is_none(tail_factor):
             return noise_alone(scales, failure)
+        if self.nothing:
+            return noise_alone(scales, failure * _APART)
+        failure *= 1 - _APART
         tiers = len(self.tiers)
         near = Fraction(sum(one_way_spread((scale,), failure * _NEAR / tiers) for scale in scales))
         last, other = (failure * (1 - _NEAR) * part / tiers for part in (_LAST, (1 - _LAST) / 2))
@@ -590,11 +633,15 @@ def _is_none(tail_factor: TailFactor) -> bool:
 
 
 def _end_of_tier(scale: Fraction, tier: Clipping, failure: Fraction, tail_factor: TailFactor) -> Fraction:
-    """Return how far the noise and the pull of one tier go together, except with probability ``failure``."""
+    """Return how far the noise and the pull of one tier go together, except with probability ``failure``.
+
+    Noise has the same part of it at each point, that which clips nothing among them.
+    """
+    noise = one_way_spread((scale,), failure * tier.noise_part)
     tail = None if tier.nothing else tier.tail(tail_factor)
     if tail is None:
-        return Fraction(one_way_spread((scale,), failure))
-    return noise_and_pull((scale,), tail, failure)
+        return Fraction(noise)
+    return noise_and_pull((scale,), tail, failure * _PULL, within=noise)
 
 
 def _sign(below: bool, above: bool) -> int:

@@ -191,13 +191,15 @@ class ConsistentRelease(Release):
         own: What was released for this cell, or the total of what was.
         off: How far the estimate lies above the number, which is rounded so that numbers add up.
         noises: The noises in the estimate, in steps; none where something else moved a release.
+        noise_part: Share of the failures for these noises, as anything else might have moved a release.
     """
 
-    internals: ClassVar = Release.internals | {"own", "off", "noises"}
+    internals: ClassVar = Release.internals | {"own", "off", "noises", "noise_part"}
 
     own: Release | None = None
     off: Fraction = Fraction(0)
     noises: Noises = ()
+    noise_part: Fraction = Fraction(1)
 
     @property
     def even(self) -> bool:
@@ -239,7 +241,8 @@ class ConsistentRelease(Release):
 
     def _widened(self, own: Ends, chance: Fraction) -> Ends:
         if self.noises:
-            far = Fraction(weighted_spread(self.noises, (1 - chance) / self.among)) * self.step
+            failure = self.noise_part * (1 - chance) / self.among
+            far = Fraction(weighted_spread(self.noises, failure)) * self.step
             if 2 * far < own[1] - own[0] or own[1] - own[0] >= ENDLESS:
                 middle = self.exact + self.off
                 return min(middle - far, self.exact), max(middle + far, self.exact)
@@ -275,23 +278,28 @@ def consistent(
     if all(one.whole for cells in released.values() for one in cells):
         step = max(step, Fraction(1))  # which is how they are shown
     whole = finest == tuple(range(len(sizes)))
+    pulls = [one.clipping for cells in released.values() for one in cells if one.clipping is not None]
+    part = min((pull.noise_part for pull in pulls), default=Fraction(1))
+    seen = any(pull.noise_seen for pull in pulls)
     base = _rounded(exact[finest], step)
     scales = {margin: _scale(cells, step) for margin, cells in released.items()}
     found: dict[Margin, list[Release]] = {}
     for margin in wanted:
         numbers = _summed(base, finest, margin) if whole else _rounded(exact[margin], step)
-        noises = lattice.noises(margin, scales) if all(scales.values()) else ()  # type: ignore[arg-type]
+        known = all(scales.values()) and not seen
+        noises = lattice.noises(margin, scales) if known else ()  # type: ignore[arg-type]
         owns = _owns(sizes, released, margin, finest)
         pairs = zip(owns, np.ravel(numbers), np.ravel(exact[margin]), strict=True)
-        found[margin] = [_moved(own, number, estimate, step, noises) for own, number, estimate in pairs]
+        found[margin] = [
+            _moved(own, number, step, off=estimate - number, noises=noises, noise_part=part)
+            for own, number, estimate in pairs
+        ]
     return found
 
 
-def _moved(own: Release, number: Fraction, estimate: Fraction, step: Fraction, noises: Noises) -> Release:
+def _moved(own: Release, number: Fraction, step: Fraction, **estimate: Any) -> Release:
     fields = {name: getattr(own, name) for name in _KEPT}
-    return ConsistentRelease(
-        **fields, steps=int(number / step), step=step, own=own, off=estimate - number, noises=noises
-    )
+    return ConsistentRelease(**fields, steps=int(number / step), step=step, own=own, **estimate)
 
 
 _KEPT = (

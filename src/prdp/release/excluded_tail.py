@@ -8,6 +8,9 @@ from fractions import Fraction
 OCTAVES = (1, 3, 7)
 """Excess over its cap of a record's value, in caps, for those up to 2, 4 and 8 times as high."""
 
+TAIL_FACTORS = (2, 4, 8)
+"""Tail factors up to which what lies beyond a clipping point is measured."""
+
 _MANY = 10
 """Number of noise scales that a mass further up exceeds once in 40,000 times."""
 
@@ -32,17 +35,19 @@ class ExcludedTail:
     """Noisy sums of the records beyond a clipping point; each record is in one of them.
 
     Attributes:
-        octaves: For each octave beyond the point, what values have there beyond what they were allowed, in
+        octaves: For each band beyond the point, what values have there beyond what they were allowed, in
             steps; for values below and for those above zero, or for all where there is one sign only.
-        further: The budget mass beyond all octaves, on a lattice of its own; one for each of the same.
-        scale: The noise of an octave has this scale, in steps, times its number in ``OCTAVES``.
+        further: The budget mass beyond all bands, on a lattice of its own; one for each of the same.
+        scale: The noise of a band has this scale, in steps, times its number in ``times``.
         worth: How many steps the budget of one step of that lattice may count for.
+        times: For each band, the largest excess over its cap of a record's value there, in caps.
     """
 
     octaves: tuple[tuple[int, ...], ...]
     further: tuple[int, ...]
     scale: Fraction
     worth: Fraction
+    times: tuple[int, ...] = OCTAVES
 
     def filled(self, values: tuple[int, ...]) -> ExcludedTail:
         """Return the same with what was drawn: for each side its octaves, and the mass further up.
@@ -51,13 +56,13 @@ class ExcludedTail:
         >>> beyond.octaves, beyond.further
         (((40, 10, 0),), (7,))
         """
-        each = len(OCTAVES) + 1
+        each = len(self.times) + 1
         octaves = tuple(values[first : first + each - 1] for first in range(0, len(values), each))
         return replace(self, octaves=octaves, further=values[each - 1 :: each])
 
     @property
     def many(self) -> bool:
-        """True if so many records lie beyond all octaves that the point says little of them."""
+        """True if so many records lie beyond all bands that the point says little of them."""
         return max(self.further) * self.worth > _MANY * self.scale
 
     def pulls(self, side: int, tail_factor: Fraction) -> list[Measured]:
@@ -77,12 +82,12 @@ class ExcludedTail:
         found: list[Measured] = []
         steps = Fraction(0)
         scales: tuple[Fraction, ...] = ()
-        for times, here in zip(OCTAVES, sums, strict=True):
+        for times, here in zip(self.times, sums, strict=True):
             steps, scales = steps + here, (*scales, times * self.scale)
             found.append(Measured(steps, scales))
             if times + 1 >= tail_factor:
                 break
-        if tail_factor > OCTAVES[-1] + 1:
+        if tail_factor > self.times[-1] + 1:
             further = self.further[side if len(self.further) > 1 else 0]
             steps += (tail_factor - 1) * self.worth * further
             found.append(

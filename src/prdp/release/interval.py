@@ -140,6 +140,14 @@ class Pull(Protocol):
     def selects(self) -> bool:
         """True if the tail factor was selected by what was measured, so that no end is too far to show."""
 
+    @property
+    def noise_part(self) -> Fraction:
+        """Share of the failures that noise may use where nothing was clipped or dropped: a public fact."""
+
+    @property
+    def noise_seen(self) -> bool:
+        """True if what was dropped depends on the noise in the answer: a public fact."""
+
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records; None for nowhere.
 

@@ -15,6 +15,10 @@ _NOISE, _PULL = 0.7, 0.3
 """Shares of the failures: for noise beyond its bound, and for what the choice says of the pull."""
 _SIZE = 0.25
 """Share of one end's noise failures for the end that follows from the size of the answer."""
+_ALL_QUOTIENTS = {False: 3, True: 5}
+"""How many times as often as a single one any quotient's noise is beyond its bound: of one sign, of both."""
+_RARE = 1e-5
+"""Probability of a single one's down to which these were computed."""
 
 _PER_OCTAVE = 32
 """The denominator's noise is rounded up to so many scales an octave, so that few bounds are computed."""
@@ -29,7 +33,7 @@ class SideTail:
     """How far clipping can have pulled a total on one side, in its units: of ``Tail``, with its claims.
 
     Attributes:
-        height: The logarithm of the tail's factor.
+        height: The logarithm of the tail's factor, for one tail factor.
         scale: The tail's scale.
         spared: What may have been clipped without any trace.
     """
@@ -60,6 +64,7 @@ class TotalLaw:
         chosen: Whether a clipping threshold was chosen for it at all.
         follows: Whether it was clipped where the sum was.
         signed: Whether there may be values of both signs.
+        ways: From how many tail factors the one was selected that the tails are of.
     """
 
     scale: float
@@ -69,6 +74,7 @@ class TotalLaw:
     chosen: bool = False
     follows: bool = False
     signed: bool = False
+    ways: int = 1
 
     @property
     def mirrored(self) -> TotalLaw:
@@ -109,7 +115,8 @@ def total_law(
         return TotalLaw(noise, unit, signed=signed)
     sides = _side(pull, 0, step, tail_factor), _side(pull, 1, step, tail_factor)
     times = math.inf if pull.unseen else 1.0 if pull.nothing else float(pull.limited(tail_factor))
-    return TotalLaw(noise, unit, sides, times, chosen=True, follows=pull.leader is not None, signed=signed)
+    follows, ways = pull.leader is not None, pull.ways(tail_factor)
+    return TotalLaw(noise, unit, sides, times, chosen=True, follows=follows, signed=signed, ways=ways)
 
 
 def _side(pull: Clipping, side: int, step: Fraction, tail_factor: TailFactor) -> SideTail | None:
@@ -119,8 +126,7 @@ def _side(pull: Clipping, side: int, step: Fraction, tail_factor: TailFactor) ->
     tail = None if pull.unseen else pull.side_tail(side, tail_factor)
     if tail is None:
         return UNKNOWN
-    height = tail.height + math.log(pull.ways(tail_factor))
-    return SideTail(height, float(tail.scale * step), float(tail.spared * step))
+    return SideTail(tail.height, float(tail.scale * step), float(tail.spared * step))
 
 
 Limits = tuple[float, float]
@@ -129,6 +135,10 @@ Limits = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """The laws of a numerator and of a denominator that is not negative, and what an interval may fail by.
+
+    The quotient is that of the totals at the tail factors that were selected. What it fails by holds for all
+    of them at once: each has its part of what long pulls fail by, and, as noises count for another quotient
+    with each, of the noise's.
 
     Attributes:
         total: The numerator's law.
@@ -223,8 +233,20 @@ class Ratio:
         return replace(tail, height=max(tail.height, other.above.height))
 
     @property
+    def _ways(self) -> int:
+        """For how many quotients the claim must hold at once; a count that follows has the sum's factor."""
+        total, count = self.total.ways, self.count.ways
+        return max(total, count) if self.count.follows else total * count
+
+    def _at_once(self, failure: float) -> float:
+        """Return what the noise of a single quotient may fail by, so that all fail by so much at most."""
+        each = failure / _ALL_QUOTIENTS[self.total.signed]
+        return max(failure / self._ways, each if each >= _RARE else 0.0)
+
+    @property
     def _size_failure(self) -> float:
-        return self.failure * _NOISE / 2 * _SIZE
+        """What the noise of the end that follows from an answer's size may fail by, for each tail factor."""
+        return self.failure * _NOISE / 2 * _SIZE / self._ways
 
     def _failures(self, *, sized: bool) -> tuple[float, float]:
         """Return what one end's noise and pull may fail by: split by public facts alone."""
@@ -232,8 +254,8 @@ class Ratio:
             return self.failure / 2, 0.0
         both = self.total.signed or (self.total.chosen and self.count.chosen)
         events = 2 if both and self.total.chosen and not self.count.follows else 1
-        noise = self.failure * _NOISE / 2
-        return noise * (1 - _SIZE) if sized else noise, self.failure * _PULL / events
+        noise = self._at_once(self.failure * _NOISE / 2 * (1 - _SIZE if sized else 1))
+        return noise, self.failure * _PULL / events / self._ways
 
 
 def _descended(total: float, count: float, high: float, bound: Callable[[float], float]) -> float:

@@ -23,8 +23,8 @@ class Total(Release):
     """A sum of answers to one query for different groups, whose noises are independent of each other.
 
     Where nothing but noise can have moved any of them, the interval is that of the noises' sum. Else each
-    answer lies in its own interval except with an equal part of the failure, and the ends add up
-    (proofs/computed.md).
+    answer lies in its own interval except with an equal part of the failure, and the ends add up. Which of
+    the two it is was drawn, so that the failures are split between them by public facts (proofs/computed.md).
 
     Attributes:
         terms: What is added up.
@@ -68,6 +68,17 @@ class Total(Release):
         """True if all that can have moved any term is Laplace noise of its own."""
         return all(term.even and term.noise == "laplace" and term.shape is None for term in self.terms)
 
+    @property
+    def _parts(self) -> tuple[Fraction, Fraction]:
+        """Return what of the failures is for the noises' sum, and what for the answers' own intervals.
+
+        Noise that was drawn after all points fails alike wherever they are, so that what it has of the
+        answers' own failures is its own here; noise that was seen before is not, and both have a part.
+        """
+        alone = min((pull.noise_part for pull in self._pulls), default=Fraction(1))
+        seen = any(pull.noise_seen for pull in self._pulls)
+        return alone, 1 - alone if seen else Fraction(1)
+
     def _noise_spread(self, failure: Fraction) -> Fraction:
         """Return how far the noises' sum deviates, in steps; many are bounded together."""
         if len(self.noise_scales) <= _FEW:
@@ -78,10 +89,11 @@ class Total(Release):
 
     def between(self, chance: Fraction, tail_factor: Fraction | None = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
+        alone, added = self._parts
         if self._is_of_noise:
-            far = self._noise_spread((1 - chance) / self.among) * self.step
+            far = self._noise_spread(alone * (1 - chance) / self.among) * self.step
             return self.exact - far, self.exact + far
-        each = 1 - (1 - chance) / len(self.terms)
+        each = 1 - added * (1 - chance) / len(self.terms)
         ends = [term.between(each, tail_factor) for term in self.terms]
         low, high = (sum(side, Fraction(0)) for side in zip(*ends, strict=True))
         return (
