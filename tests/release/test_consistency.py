@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.release.bias import Clipping, Dropped
 from prdp.release.consistency import Lattice, Margin, consistent, margins_to_ask
 from prdp.release.release import Release
 from prdp.testing import Seeded
@@ -71,6 +73,28 @@ def _assert_added_up(found: Mapping[Margin, list[Release]]) -> None:
     assert [one.value for one in found[(0,)]] == finest.sum(axis=1).tolist()
     assert [one.value for one in found[(1,)]] == finest.sum(axis=0).tolist()
     assert found[()][0].value == finest.sum()
+
+
+def test_noise_has_less_of_the_failures_where_a_threshold_was_chosen() -> None:
+    """Nothing was clipped, by the draw; at another place something might have been."""
+    scales = {margin: Fraction(3) for margin in MARGINS}
+    plain = drawn(scales, Seeded(4))
+    facts = Clipping(Fraction(9), Fraction(9), Fraction(1), Fraction(2), 2, blind=False)
+    chosen = {margin: [replace(one, clipping=facts) for one in cells] for margin, cells in plain.items()}
+    one, other = (consistent(SIZES, cells, MARGINS)[0, 1][0] for cells in (plain, chosen))
+    level = Fraction(19, 20)
+    least = one.between(1 - Fraction(7, 10) * (1 - level))
+    assert one.between(level)[1] < other.between(level)[1]
+    assert other.between(level) == least
+
+
+def test_where_noise_was_seen_before_dropping_intervals_are_a_cell_s_own() -> None:
+    plain = drawn(ALIKE, Seeded(4))
+    facts = Dropped(0, Fraction(0), tiers=2)
+    kept = {margin: [replace(one, clipping=facts) for one in cells] for margin, cells in plain.items()}
+    found = consistent(SIZES, kept, MARGINS)[0, 1][0]
+    own = kept[0, 1][0].between(Fraction(19, 20))
+    assert found.between(Fraction(19, 20)) == (min(own[0], found.exact), max(own[1], found.exact))
 
 
 def test_without_noise_nothing_changes() -> None:

@@ -51,6 +51,44 @@ def test_a_pull_and_two_noises_miss_as_rarely_as_is_claimed(
     assert excess(ratio._bounded, second, scale, height) <= 1 + 1e-6
 
 
+@pytest.mark.parametrize(("signed", "most"), [(False, 3), (True, 5)])
+@pytest.mark.parametrize("alpha", [0.07, 0.0175, 0.0035, 1e-5])
+def test_some_quotient_s_noise_is_beyond_its_bound_that_much_more_often(
+    alpha: float, signed: bool, most: int
+) -> None:
+    """The union of half planes x - my > w(m) for all m, by the law of (x, y); one alone would be too few."""
+    slopes = np.exp2(np.linspace(-12, 12, 300))
+    bounds = np.array([quantile(alpha, slope) for slope in slopes])
+    if signed:
+        slopes, bounds = np.concatenate((slopes, -slopes)), np.concatenate((bounds, bounds))
+    y = np.linspace(-40, 40, 40_001)
+    x = np.min(bounds[:, np.newaxis] + slopes[:, np.newaxis] * y, axis=0)
+    beyond_x = np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
+    union = float(np.trapezoid(np.exp(-np.abs(y)) / 2 * beyond_x, y))
+    assert 1.5 * alpha < union < most * alpha
+
+
+def quantile(alpha: float, second: float) -> float:
+    """Return what noises of the scales 1 and ``second`` pass with this probability."""
+    low, high = 0.0, 60 * (1 + second)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if ratio._beyond(middle, second) > alpha else (low, middle)
+    return high
+
+
+def test_each_tail_factor_has_its_part_of_the_failures() -> None:
+    """Of five factors, noise has a third and pulls a fifth; ends are further apart than those of one."""
+    total = law(50.0, sides=(None, TAIL), chosen=True, times=8.0)
+    count = law(2.0, sides=(None, replace(TAIL, scale=1.0)), chosen=True, times=8.0, follows=True)
+    one, five = Ratio(total, count, FAILURE), Ratio(replace(total, ways=5), count, FAILURE)
+    for sized in (False, True):
+        (noise, pull), (each, part) = one._failures(sized=sized), five._failures(sized=sized)
+        assert (noise / each, pull / part) == pytest.approx((3, 5))
+    wide, narrow = (rule.ends(20_000.0, 500.0, (0.0, 1e6)) for rule in (five, one))
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
 def without_height(octaves: int, scale: float, height: float, noise: float, pull: float) -> float:
     return ratio._bounded(octaves, scale, height, noise, pull) - scale * height / 2
 

@@ -83,6 +83,9 @@ def in_caps(steps: Column, cap: Fraction) -> Floats:
 class TailRule:
     """Select a tail factor for each of many answers by their measured octaves: a function of what was drawn.
 
+    That is what was drawn up to the answer itself, and never the answer of a total that follows it: what is
+    stated of a sum must not change by what is drawn after it (proofs/tail.md).
+
     Attributes:
         menu: The tail factors that there are, ascending.
         part: The part of the share that measured the octaves.
