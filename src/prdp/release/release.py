@@ -185,7 +185,8 @@ class Release(NumberLike):
         infinite where the table is so short of budget that nearly all of it may have been clipped.
         Without a ``tail_factor`` it is the one that was selected by the measured tail of the records; or 8
         where no tail was measured, and an end that lies further away than twice the answer is infinite then.
-        ``tail_factor=1`` is the interval of the noise alone.
+        ``tail_factor=1`` is the interval of the noise alone. One of your own must be fixed before the answer
+        is looked at: of several that were tried, the best-looking one holds less often than it says.
 
         What other mechanisms drop or clip is outside of what it covers: see ``caveat``. A value that the
         framework chose from a range has no interval: nothing bounds how often such a range holds the truth,
