@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -43,8 +42,6 @@ _SELECT = (
     *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"),
     *("qualify", "distinct"),
 )
-
-_DATE_PART = re.compile(r"(?:date_trunc\('\w+', |year\()(\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
