@@ -104,6 +104,7 @@ class TestSum(OnThisUniverse):
 
     records = (*RECORDS, ODD[-1])
     tied_at = Fraction(40)
+    runs = 160
     loose: ClassVar[Mapping[str, str]] = {"a narrow tier": "its noise is for the largest ratio of its span"}
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
@@ -139,6 +140,7 @@ class TestSum(OnThisUniverse):
 
 class TestCoarseGate(TestSum):
     variant_of = TestSum
+    runs = 400  # its twin of answers is caught with so many, and not with 160
 
     def law(self, summary: Summary, share: Fraction) -> Together:
         return COARSE.law(summary, share)

@@ -89,6 +89,7 @@ class TestTailOfBothSigns(TestTail):
     variant_of = TestTail
     mechanism = SIGNED
     records = RECORDS[1:]
+    shares = (Fraction(1),)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "octaves at one point": (lambda law: octaves(law.laws[0].then(-1)), TAIL_PART),
@@ -97,6 +98,13 @@ class TestTailOfBothSigns(TestTail):
 
     def twins(self) -> Mapping[str, Twin]:
         return {"all records in both sides' octaves": Twin(on_both_sides, "octaves at two points")}
+
+
+@pytest.mark.slow
+class TestTailOfBothSignsAtAThird(TestTailOfBothSigns):
+    """The same at a share of 1/3, which TestTail asks of one sign in ``make test``."""
+
+    shares = (Fraction(1, 3),)
 
 
 def _changed(law: Gated, change: Callable[[int, Any], Noisy]) -> Gated:

@@ -150,6 +150,9 @@ _NEXT_BYTES = 16
 _ONE_BY_ONE = 20
 """Number of answers that are drawn one at a time as well: they may not depend on the number of runs."""
 
+_FEW = 5
+"""The same at shares at which draws of different tables seldom meet."""
+
 
 class Drawable(Protocol):
     """A distribution that can be drawn from."""
@@ -165,6 +168,7 @@ def untied(
     *,
     runs: int | Sequence[int],
     seed: int,
+    one_by_one: int = _ONE_BY_ONE,
 ) -> str:
     """Return in words how answers say something other than what the law draws; empty if they do not.
 
@@ -181,12 +185,13 @@ def untied(
         runs: How many to draw of each table at once: one number for all tables, or one for each. A few are
             drawn one by one as well.
         seed: Where the bytes of the first table start; the others follow.
+        one_by_one: How many to draw one by one.
     """
     at_once = [runs] * len(tables) if isinstance(runs, int) else runs
     answers_of: dict[Hashable, tuple[object, object]] = {}
     for place, (table, many) in enumerate(zip(tables, at_once, strict=True)):
         drawing, answering, its_law = Seeded(seed + place), Seeded(seed + place), law(table)
-        for count in (many, *(1,) * _ONE_BY_ONE):
+        for count in (many, *(1,) * one_by_one):
             drawn = list(its_law.draw(drawing, count))
             given_answers = list(answers(table, answering, count))
             if len(given_answers) != len(drawn):
@@ -415,6 +420,7 @@ class MechanismContract:
             lambda summary, entropy, runs: answers(summary, share, entropy, runs),
             runs=[alone if place <= len(self.records) else few for place in range(len(tables))],
             seed=_SEED,
+            one_by_one=_ONE_BY_ONE if share == self.tied_at else _FEW,
         )
 
     def untied_at_any_share(self, answers: MechanismAnswers, tables: Sequence[Any]) -> str:
