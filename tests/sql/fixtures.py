@@ -24,6 +24,7 @@ import prdp
 from prdp.expressions.nodes import canonical
 from prdp.sql.catalog import read_public
 from prdp.sql.execute import explained, relations_of
+from prdp.sql.grouping import SearchedKeys
 from prdp.sql.margins import asked_margins
 from prdp.sql.released_select import End, OutputClauses, PublicRows, ReleasedSelect, Union, Value
 from prdp.sql.statement import Compiled, compiled
@@ -142,7 +143,9 @@ def _asked(asked: Compiled) -> Iterator[str]:
     over = f" over {', '.join(planner.over)}" if planner.over else ""
     where = f" where {canonical(planner.where)}" if planner.where is not None else ""
     by = ", ".join(item.text for item in asked.groups)
-    yield f"-> asks {words}{over}{where}" + (f" by {by} ({len(asked.keys)} keys)" if by else "")
+    found = isinstance(asked.keys, SearchedKeys)
+    keys = f" by {by} ({'keys to be found' if found else f'{len(asked.keys)} keys'})" if by else ""
+    yield f"-> asks {words}{over}{where}{keys}"
     for margin, part in asked_margins(asked).items() if asked.margins else ():
         named = ", ".join(item.text for item in part.groups) or "all"
         yield f"->   margin {margin} by {named}"

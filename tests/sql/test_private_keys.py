@@ -121,7 +121,8 @@ def test_beside_groups_that_were_found_is_which_are_missing() -> None:
     table = prdp.open({"job": np.array(["chef", "clerk", "Müller"] * 2000)}, policy="8", name="people")
     answers = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
     assert set(answers["job"]) == {"chef", "clerk"}
-    rare, never = "keys of job: rarer ones are missing by design", "are never found"
+    rare = "a share of 1/10 found the keys of job; rare ones and NULL are missing by design"
+    never = "are never found"
     assert rare in answers.notes
     assert f"texts with other characters than printable ASCII's {never}" in answers.notes
     assert rare in answers.to_pandas().attrs["notes"]
@@ -129,3 +130,30 @@ def test_beside_groups_that_were_found_is_which_are_missing() -> None:
     assert f"texts with other characters than the alphabet's {never}" in found.notes
     known = table.sql(BY_JOB, share="1/10", keys={"job": ["chef"]})
     assert not any("missing" in note or never in note for note in known.notes)
+
+
+def test_without_a_list_the_keys_of_a_statement_are_found_by_a_part_of_its_share() -> None:
+    table = prdp.open({"job": np.array(["chef", "clerk"] * 3000)}, policy="8", name="people")
+    answers = table.sql(BY_JOB, share="2/5")
+    assert answers["job"] == ["chef", "clerk"]
+    assert answers.share == Fraction(2, 5)
+    assert any("found the keys of job" in note for note in answers.notes)
+    assert table.remaining == Fraction(3, 5)
+    again = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
+    assert again.rows == answers.rows
+    assert table.remaining == Fraction(3, 5)
+
+
+def test_keys_that_no_search_can_find_are_asked_for_in_words_of_the_statement() -> None:
+    table = prdp.open({"x": np.arange(100) / 3}, policy="8", name="people")
+    with pytest.raises(prdp.errors.SqlError, match="no part of the share can find them") as refused:
+        table.sql("SELECT x * 0.3, COUNT(*) FROM people GROUP BY 1", share="1/5")
+    assert "WHERE x * 0.3 IN (...)" in str(refused.value)
+    assert table.remaining == 1
+
+
+def test_an_empty_list_of_keys_is_no_wish_for_a_search() -> None:
+    table = prdp.open({"job": np.array(["chef"] * 900)}, policy="8", name="people")
+    with pytest.raises(prdp.errors.SqlError, match="the list of keys of job is empty"):
+        table.sql(BY_JOB, share="1/5", keys={"job": []})
+    assert table.remaining == 1

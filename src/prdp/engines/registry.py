@@ -15,7 +15,7 @@ from prdp.declare.exact import short_repr
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
-from prdp.engines.sources.checks import refuse_ambiguous
+from prdp.engines.sources.checks import refuse_ambiguous, sql_types
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest, UntestedVersion
 from prdp.expressions.tokens import is_writable
@@ -91,7 +91,8 @@ def engine_for(
             raise InvalidRequest("nothing to open: give a source, such as 'accounts.parquet', or engine=.")
         called = engine or _called_for(source)
         warn_if_untested((*_BASE, *ENGINES[called], *_packages(source)))
-        return _opener(called)(source, types, table=table, rows_are_records=rows_are_records)
+        named = sql_types(types) if isinstance(types, Mapping) else types
+        return _opener(called)(source, named, table=table, rows_are_records=rows_are_records)
     if source is not None:
         raise InvalidRequest("a source and engine= exclude each other: an engine knows its own source.")
     if types is not None:
@@ -118,7 +119,7 @@ def tables_for(
         called = set(map(_called_for, tables.values()))
         engine: str | None = next((name for name in ("spark", "polars") if name in called), None)
         if engine is None:
-            return open_tables(tables, types)
+            return open_tables(tables, {table: sql_types(given) for table, given in types.items()})
         reason = "types= is for what DuckDB joins: frames of Spark and lazy ones of Polars state their own."
     else:
         engine = _database_of(database)

@@ -53,6 +53,9 @@ class Queryable(Questioned, Protocol):
     def filtered(self, condition: Node) -> Self:
         """Return those rows alone for which a checked condition holds."""
 
+    def plan_keys(self, columns: Any, search: Any, *, share: Exact) -> Any:
+        """Return what would be done to find keys, or refuse."""
+
     def group_by(self, *columns: Any, keys: object = None) -> Questioned:
         """Group records by public keys."""
 

@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from prdp.errors import Argument, Words
+from prdp.declare.columns import derived_rounding
+from prdp.declare.key_search import KeySearch
+from prdp.errors import Argument, InvalidRequest, Words
 from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.nodes import (
     Boolean,
@@ -112,6 +115,12 @@ def group_keys(
             lists.append(search)
             continue
         found, exhaustive = _listed(reader, item, listed, keys, where, planner)
+        if found is None and listed is not None:
+            reader.refuse(item.checked.source, f"the list of keys of {item.text} is empty")
+        if found is None:
+            _refuse_unless_found(reader, item, queryable)
+            lists.append({})
+            continue
         lists.append(found)
         stated.append(_excluded(item, found, where, exhaustive=exhaustive))
     if any(isinstance(listed, Mapping) for listed in lists):
@@ -134,8 +143,11 @@ def _listed(  # noqa: PLR0917  (all that is public of an entry)
     keys: Mapping[str, Any],
     where: Node | None,
     planner: Planner,
-) -> tuple[list[Any], bool]:
-    """Return the keys of one entry that is not searched, and whether they are all that it can be."""
+) -> tuple[list[Any] | None, bool]:
+    """Return the keys of one entry that follow from what is public, and whether they are all that it can be.
+
+    None of an entry whose keys nothing public says.
+    """
     node, exhaustive = item.checked.node, listed is None
     kinds = {planner.schema[name].kind for name in columns(node)}
     if listed is not None:
@@ -150,14 +162,23 @@ def _listed(  # noqa: PLR0917  (all that is public of an entry)
     kept = kept_by_where(item, found or [], where, planner)
     if found and not kept:
         reader.refuse(item.checked.source, f"WHERE leaves none of the listed keys of {item.text}")
-    if not found:
+    return (kept if found else None), exhaustive
+
+
+def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Queryable) -> None:
+    """Refuse an entry whose keys are not public, and cannot be found by a part of the share."""
+    planner = queryable.planner
+    try:
+        step = derived_rounding(item.checked.node, planner.schema, planner.round_to)
+        if item.checked.kind is Kind.NUMBER and (step is None or step.denominator != 1):
+            raise InvalidRequest("a search finds whole numbers alone.")
+        queryable.plan_keys(item.key, KeySearch(), share=Fraction(1, 10))
+    except InvalidRequest:
         reader.refuse(
             item.checked.source,
-            f"the keys of {item.text} are not known, and cannot be read from the records: which values "
-            "occur may give one away",
+            f"the keys of {item.text} are not public, and no part of the share can find them",
             _advice(item.text, item.names[0]),
         )
-    return kept, exhaustive
 
 
 def _advice(text: str, name: str) -> Words:
@@ -171,9 +192,7 @@ def _advice(text: str, name: str) -> Words:
     return (
         f"List them: {where}, ",
         Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
-        ", or JOIN a public table that has them. Or let a part of the share find them: ",
-        Argument("keys", {name: "private"}),
-        ".",
+        ", or JOIN a public table that has them.",
     )
 
 

@@ -75,6 +75,12 @@ class TableColumn(Completed, Generic[Answered]):
         **renamed("isin([...])", "is_in"),
         **renamed("between(low, high)", "is_between"),
         **renamed("an expression: table.sum('coalesce(age, 0)', share=...)", "fillna", "fill_null"),
+        **renamed("an expression: table.mean('least(greatest(age, 0), 100)', share=...)", "clip"),
+        **renamed("an expression: table.mean('round(age)', share=...)", "round", "floor", "ceil"),
+        **renamed("table.sum('x * y', share=...), with sums of x and of y", "corr", "cov", "corrwith"),
+        **renamed("table.schema", "dtype", "dtypes", "info"),
+        **renamed("count(share=...)", "size", "shape", "len"),
+        **renamed("value_counts(share=...).top(1)", "mode"),
         **renamed("an expression: table.mean('length(job)', share=...)", "apply", "map", "astype", "cast"),
         **renamed(
             "value_counts(share=...) or histogram(bins=10, share=...): no single record is shown",
@@ -232,6 +238,10 @@ class TableColumn(Completed, Generic[Answered]):
     def count_distinct(self, *, share: Exact, **options: Any) -> Answered:
         """Count the different values; as ``Table.count_distinct``."""
         return self.table.count_distinct(self.text, share=share, **options)
+
+    def describe(self, *, share: Exact, **options: Any) -> ReleaseTable:
+        """Summarise the values: mean, standard deviation, quartiles, extremes. As ``Table.describe``."""
+        return self.table.describe(self.text, share=share, **options)
 
     def value_counts(self, *, share: Exact, **options: Any) -> ReleaseTable:
         """Count the records of each value; as ``Table.value_counts``."""

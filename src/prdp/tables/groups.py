@@ -225,6 +225,8 @@ class SearchedGroups(Groups):
         return self.table.group_by(by, keys=found), each
 
     def _noted(self, answers: ReleaseTable) -> ReleaseTable:
+        for name in reversed(answers.by):
+            answers = answers.sort(name)
         by = ", ".join(map(str, self.grouping.by))
         note = f"half of the share found the keys of {by}; rare ones are missing: keys=[...] lists them"
         return replace(answers, notes=(*answers.notes, note))

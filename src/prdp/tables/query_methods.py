@@ -73,6 +73,15 @@ class Questions(Completed, Generic[Answered]):
         **renamed("schema", "dtypes", "info"),
         **renamed("remaining", "left", "budget", "epsilon"),
         **renamed("sum('x * y', share=...), with sum('x', ...) and sum('y', ...)", "corr", "cov"),
+        **renamed("value_counts('job', share=...).top(1)", "mode"),
+        **renamed("group_by(prdp.date_trunc('month', 'opened'))", "resample"),
+        **renamed("filter('age IS NOT NULL')", "dropna", "drop_nulls"),
+        **renamed("['age'].isna()", "isna", "isnull", "is_null"),
+        **renamed("['age'].notna()", "notna", "notnull"),
+        **renamed(
+            "count_distinct('customer', share=...), or prdp.open(..., privacy_unit='customer')",
+            *("drop_duplicates", "duplicated"),
+        ),
         **renamed("prdp.open_join(...)", "join", "merge"),
         **renamed(
             "the expression where it is used: mean('price * quantity', share=...)",
@@ -105,6 +114,12 @@ class Questions(Completed, Generic[Answered]):
         return TableColumn(self, shown_name(known_column(name, self.schema, "[]")))
 
     __iter__ = None
+
+    def __len__(self) -> int:
+        raise TypeError("the number of records is private. Write count(share=...).")
+
+    def __bool__(self) -> bool:
+        return True
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in every name
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share, spelled
 from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, group_key, read_grouping
-from prdp.declare.key_search import FALSE_KEYS, KeySearch, read_keys
+from prdp.declare.key_search import FALSE_KEYS, SEARCHED_BY, KeySearch, read_keys
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest, KeysOutOfReach, PrdpError
@@ -549,6 +549,11 @@ class Queried(Opened, Questions[Release]):
             if search:
                 raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
             return self.group_by(column, keys=keys).count(share=share, redraw=redraw)
+        if unknown := set(search) - {*SEARCHED_BY, "max_keys"}:
+            raise TypeError(
+                f"value_counts() takes no {min(unknown)}=. For proportions, divide by a count: "
+                "table.value_counts('job', share=...)['chef'] / table.count(share=...)."
+            )
         each = exact_share(share) / 2
         found = self.find_keys(column, share=each, redraw=redraw, **search)
         if not found.keys:

@@ -31,6 +31,19 @@ _KINDS = {
     **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"), Kind.MOMENT),  # in UTC
 }
 _DECIMAL = re.compile(r"DECIMAL\(\d{1,2},\s*\d{1,2}\)")
+_SYNONYMS = {
+    **dict.fromkeys(("TEXT", "STRING", "CHAR", "CHARACTER", "CHARACTER VARYING", "NVARCHAR"), "VARCHAR"),
+    **dict.fromkeys(("INT", "INT4", "INT32"), "INTEGER"),
+    **dict.fromkeys(("INT8", "INT64", "LONG"), "BIGINT"),
+    **dict.fromkeys(("INT2", "INT16", "SHORT"), "SMALLINT"),
+    **dict.fromkeys(("NUMBER", "DOUBLE PRECISION", "FLOAT8", "FLOAT64"), "DOUBLE"),
+    **dict.fromkeys(("REAL", "FLOAT4", "FLOAT32"), "FLOAT"),
+    **dict.fromkeys(("DECIMAL", "NUMERIC"), "DECIMAL(18,3)"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "TIMESTAMP"),
+    **{"BOOL": "BOOLEAN", "MONEY": "DECIMAL(18,2)"},
+}
+"""Types as other databases and pandas call them, as DuckDB does."""
+_SIZED = re.compile(r"(\w[\w ]*?)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _FRAMES = {("pyarrow", "Table"), ("pandas", "DataFrame"), ("polars", "DataFrame")}
 _ACCEPTED = (
     "Give a path, a glob or a list of files (Parquet, CSV, JSON lines, Arrow), a table of a DuckDB or SQLite "
@@ -58,6 +71,26 @@ def column_type(native: str) -> ColumnType:
         return ColumnType(Kind.NUMBER, native=native)
     kind = _KINDS.get(native, Kind.OTHER)
     return ColumnType(kind, native=re.split(r"[(\[]", native)[0] if kind is Kind.OTHER else native)
+
+
+def sql_types(types: Mapping[str, str]) -> dict[str, str]:
+    """Return declared types under DuckDB's names; what is none of them as it is.
+
+    >>> sql_types({"age": "int", "job": "varchar(20)", "balance": "numeric(12, 2)", "opened": "datetime"})
+    {'age': 'INTEGER', 'job': 'VARCHAR', 'balance': 'DECIMAL(12,2)', 'opened': 'TIMESTAMP'}
+    """
+    return {name: _sql_type(native) if isinstance(native, str) else native for name, native in types.items()}
+
+
+def _sql_type(native: str) -> str:
+    called = " ".join(native.upper().split())
+    if sized := _SIZED.fullmatch(called):
+        name, digits, scale = sized[1], sized[2], sized[3] or "0"
+        if name in {"DECIMAL", "NUMERIC"}:
+            return f"DECIMAL({digits},{scale})"
+        if name == "VARCHAR" or _SYNONYMS.get(name) == "VARCHAR":
+            return "VARCHAR"
+    return _SYNONYMS.get(called, native)
 
 
 def local_files(source: object) -> list[str]:
@@ -277,8 +310,8 @@ def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
             raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
         if not isinstance(native, str) or column_type(native.upper()).kind is Kind.OTHER:
             raise InvalidRequest(
-                f"types[{name!r}] = {native!r} is not a type that prdp reads. Write INTEGER, BIGINT, "
-                "DOUBLE, DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
+                f"{native!r}, the type of {name!r}, is none that prdp reads. Write INTEGER, BIGINT, DOUBLE, "
+                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
             )
 
 
