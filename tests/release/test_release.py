@@ -352,7 +352,7 @@ def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> No
     assert large.excludes == "excludes balance above 9,165"
     assert math.isfinite(large.interval()[1])
     table = ReleaseTable("count", Fraction(1), ("k",), ("count",), ((1,), (2,)), ((small,), (large,)))
-    assert "no upper limit: one more than twice the answer away is not printed" in str(table)
+    assert "no upper limit: limits more than twice the answer away are not printed" in str(table)
 
 
 def test_of_several_parts_each_says_what_it_excludes() -> None:

@@ -24,7 +24,7 @@ from prdp.testing.seeded import Seeded
 
 Columns = dict[str, "np.ndarray[Any, Any]"]
 
-MEANING = "unreliable: the coefficient of variation (CV) is above 100 %, or all that bounds allow is possible"
+MEANING = "unreliable: the coefficient of variation (CV) is above 100 %, or the interval spans the bounds"
 STEPS = "CASE WHEN area = 'x' THEN 0.01 WHEN area = 'y' THEN 0.1 ELSE 1 END"
 """A policy of steps: most records have much, and some have little."""
 

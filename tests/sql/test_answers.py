@@ -135,8 +135,8 @@ def test_the_dry_run_says_cost_methods_and_what_is_left() -> None:
     accounts.count(share=0.5)
     text = "SELECT COUNT(*) AS n, MAX(age) FROM accounts WHERE vip"
     stated = accounts.explain_sql(text, share=0.2).splitlines()
-    assert stated[0] == "costs    1/5 of the budgets of those it is about, who have 1/2 left"
-    assert stated[1] == "leaves   3/10; of such questions, 2 fit into what is left now"
+    assert stated[0] == "costs    1/5 of the budget of every record that it is about; 1/2 remains"
+    assert stated[1] == "leaves   3/10; what remains now is enough for 2 such queries"
     assert stated[2] == "asks     COUNT(*): count, method clip, share 1/10"
     assert stated[3] == "asks     MAX(age): max of age, method choice, share 1/10"
     assert accounts.remaining == Fraction(1, 2)
@@ -366,7 +366,7 @@ def test_rows_whose_quantiles_weigh_records_differently_share_a_caveat() -> None
         name="exports",
     )
     answers = exports.sql("SELECT part, MEDIAN(fob) AS half FROM exports GROUP BY part", share=0.5)
-    assert sum("weigh less" in note for note in answers.notes) <= 2
+    assert sum("smaller weights" in note for note in answers.notes) <= 2
 
 
 def _visits(sums: str) -> SqlAnswers:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,35 @@ def test_every_hint_is_for_a_name_that_is_not_there() -> None:
         assert not hinted & set(dir(held))
         assert "hints" not in dir(held)
         assert not hasattr(held, "no_such_name")
+
+
+def test_the_length_of_a_table_is_asked_by_a_query() -> None:
+    with pytest.raises(TypeError, match=r"Write count\(share="):
+        len(farms())
+    assert farms()
+
+
+def test_a_column_describes_itself_as_its_table_does() -> None:
+    table = farms()
+    assert table["herd"].describe(share="1/2").asked == table.describe("herd", share="1/2").asked
+    assert table.remaining == Fraction(1, 2)
+
+
+def test_an_argument_of_pandas_alone_is_answered_with_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r"normalize=\. For proportions, divide by a count"):
+        farms()["scheme"].value_counts(normalize=True, share="1/2")
+
+
+def test_a_condition_is_never_moved_into_bounds() -> None:
+    table = farms()
+    for part in (table["herd"].isna(), table["herd"] > 7, table["organic"]):
+        assert "count as the bound" not in str(part.mean(share="1/20"))
+    assert "values outside 0 to 20 count as the bound" in str(table["herd"].mean(share="1/20"))
+
+
+def test_groups_whose_keys_are_found_are_sorted_by_them() -> None:
+    counts = farms().group_by("herd").count(share="1/2")
+    assert list(counts.keys) == sorted(counts.keys)
 
 
 def test_a_table_has_no_rows_to_walk_through() -> None:

@@ -95,7 +95,7 @@ class DistinctKeys:
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (keys have no sign)
         """Describe what the interval does not cover."""
-        return Caveat("keys of few or well protected records count in part, which", "toward zero")
+        return Caveat("keys of few or strongly protected records count only in part, which", "toward zero")
 
     def law(self, summary: KeySummary, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy clipped total))."""

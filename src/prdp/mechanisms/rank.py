@@ -27,10 +27,10 @@ from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
 _FITS = 1 << 62
-_WEIGHTED = "budget-weighted, as its interval is: "
+_WEIGHTED = "weighted by budget, and so is its interval: "
 RECORDS = (
-    f"{_WEIGHTED}well protected records weigh less",
-    f"{_WEIGHTED}records with a budget below {{}} weigh less",
+    f"{_WEIGHTED}strongly protected records have smaller weights",
+    f"{_WEIGHTED}records with a budget below {{}} have smaller weights",
 )
 """Records that weigh less than others, in words: in general, and below a budget."""
 

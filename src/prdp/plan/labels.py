@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from prdp.cells.measure import Measure
 from prdp.declare.units import PrivacyUnit
+from prdp.expressions.intervals import bound
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without, unknown_by
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.expressions.tokens import shown_name
@@ -172,9 +173,13 @@ def _clamping(measure: Measure | None, bounds: Bounds) -> str:
     if measure is None:
         return ""
     node = measure.expression
-    if node is not None and not (columns(node) & bounds.keys() and not _has_branches(node)):
-        return ""
-    return clamped(measure.low * measure.round_to, measure.high * measure.round_to)
+    low, high = measure.low * measure.round_to, measure.high * measure.round_to
+    if node is not None:
+        possible = bound(node, {})
+        within = low <= possible.low and possible.high <= high
+        if within or _has_branches(node) or not columns(node) & bounds.keys():
+            return ""
+    return clamped(low, high)
 
 
 def _has_branches(node: Node) -> bool:

@@ -151,9 +151,9 @@ def _computed_ends(
             "; wide bounds cost next to nothing.",
         )
     raise PlanRefusal(
-        f"{asked} has no finite range: within the bounds it lies between {ends.low:g} and {ends.high:g}. "
-        f"Write {query.word}('least(greatest({query.column}, 0), 1000)'), with ends that you choose, or "
-        "narrow the bounds.",
+        f"{query.column} has no finite range: within the bounds it lies between {ends.low:g} and "
+        f"{ends.high:g}. Write least(greatest({query.column}, 0), 1000) in its place, with ends that you "
+        "choose, or narrow the bounds.",
         "range",
     )
 
@@ -167,9 +167,9 @@ def _default(
     round_to = default_step(exact_step, *ends, rows)
     if round_to is None:
         raise PlanRefusal(
-            f"{query.word}({query.column!r}) lies between {float(ends[0]):g} and {float(ends[1]):g}, too "
-            "wide to be counted in steps of at most 1e18. Write "
-            f"{query.word}('least({query.column}, 1e9)'), with an end that you choose, or narrow the bounds.",
+            f"{query.column} lies between {float(ends[0]):g} and {float(ends[1]):g}, too wide to be counted "
+            f"in steps of at most 1e18. Write least({query.column}, 1e9) in its place, with an end that you "
+            "choose, or narrow the bounds.",
             "range",
         )
     return round_to

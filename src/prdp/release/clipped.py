@@ -184,7 +184,7 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
     if sides:
         return f"{shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
     if sides is not None:
-        return "values far beyond the public bounds"
+        return "nothing within the bounds"
     if terms.center is not None:
         return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))

@@ -77,12 +77,12 @@ LOW_PRECISION_CV, UNRELIABLE_CV = 1 / 3, 1.0
 """Coefficients of variation above which an answer has low precision, or is unreliable."""
 FLAGS = {
     LOW_PRECISION: "the coefficient of variation (CV) is above 33 %",
-    UNRELIABLE: "the coefficient of variation (CV) is above 100 %, or all that bounds allow is possible",
-    INSUFFICIENT_BUDGET: "budgets, times the share, add up to too little to tell how much was clipped",
+    UNRELIABLE: "the coefficient of variation (CV) is above 100 %, or the interval spans the bounds",
+    INSUFFICIENT_BUDGET: "the budgets of these records are too small to bound what was clipped",
 }
 """Quality flags and their meanings."""
 
-OF_NOTHING = "there may be no such values, and the noise hides whether there are"
+OF_NOTHING = "there may be no values at all: the noise hides it"
 """Notes on a mean or a variance whose count may be below 1, and on a chosen value that may be any."""
 
 RANGE, NOISE_ALONE = "no confidence interval", "95 % of the noise"
@@ -301,7 +301,7 @@ def excludes(answer: Published) -> str:
 
 def far_away(shown_by: str = ROW_EXCLUDES) -> str:
     """Return the note on ends of intervals that are not shown in a table; ``shown_by`` shows them."""
-    return f"no upper limit: one more than twice the answer away is not printed; {shown_by} shows it"
+    return f"no upper limit: limits more than twice the answer away are not printed; {shown_by} shows them"
 
 
 def excluded_by_row(shown_by: str = ROW_EXCLUDES) -> str:

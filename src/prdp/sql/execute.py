@@ -190,8 +190,7 @@ def _refuse_unless_all_fit(selects: Sequence[Compiled], each: Fraction, *, redra
                 wanted,
                 remaining,
                 f"the {len(due)} SELECTs of this statement ask for {wanted} together, but "
-                f"{shown_part(remaining)} is left of the budgets of those they are about. Nothing was "
-                "charged. ",
+                f"{shown_part(remaining)} is left. Nothing was charged. ",
                 *offer(remaining),
             )
         if hasattr(ledger, "refuse_past_quota"):
@@ -247,8 +246,8 @@ def _explained(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | Non
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     fit = math.floor(left / plan.share)
     lines = [
-        Line("costs", f"{plan.share} of the budgets of those it is about, who have {shown_part(left)} left"),
-        Line("leaves", f"{leaves}; of such questions, {fit} fit into what is left now"),
+        Line("costs", f"{plan.share} of the budget of every record that it is about; {shown_part(left)} remains"),
+        Line("leaves", f"{leaves}; what remains now is enough for {fit} such queries"),
     ]
     if asked.queryable is not None and asked.queryable.has_answer(plan):
         lines = [Line("costs", ANSWERED_BEFORE), Line("leaves", shown_part(left))]
@@ -294,16 +293,8 @@ def _plan(asked: Compiled, groups: Questioned, share: Exact, parts: Sequence[Exa
             try:
                 groups.plan(query, share=1)
             except InvalidRequest as wrong:
-                advice = _IN_SQL[wrong.cause] if isinstance(wrong, PlanRefusal) else ""
-                raise SqlError(text, span_of(source, text), wrong.parts, advice) from None
+                raise SqlError(text, span_of(source, text), wrong.parts) from None
         raise whole from None
-
-
-_IN_SQL = {
-    "range": "In SQL, write least(greatest(x, 0), 1000) in place of x.",
-    "groups": "",
-}
-"""SQL words for what a refusal asks Python's callers to write."""
 
 
 def _shares(

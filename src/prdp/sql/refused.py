@@ -146,8 +146,8 @@ REFUSED: tuple[Construct, ...] = (
         "WidthBucket",
         "`width_bucket`",
         "SELECT COUNT(*) FROM accounts GROUP BY width_bucket(age, 0, 100, 10)",
-        "buckets are written as arithmetic",
-        "Write floor(x / 10) * 10.",
+        "bins are written as arithmetic",
+        "Write GROUP BY floor(x / 10) * 10.",
     ),
     _no(
         "Replace",
@@ -183,8 +183,8 @@ REFUSED: tuple[Construct, ...] = (
         "Mode",
         "`mode`",
         "SELECT mode(job) FROM accounts",
-        "the most frequent value is not answered",
-        "COUNT(*) with GROUP BY, ORDER BY and LIMIT 1.",
+        "the most frequent value is not available",
+        "Write COUNT(*) with GROUP BY, ORDER BY and LIMIT 1.",
     ),
     _no("AnyValue", "`any_value`, `first`", "SELECT any_value(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
     _no("First", "`first`, `last`", "SELECT first(job) FROM accounts", _ROWS_STAY, _AGGREGATES),
@@ -213,8 +213,8 @@ REFUSED: tuple[Construct, ...] = (
         "Corr",
         "`corr`, `covar_pop`",
         "SELECT corr(age, balance) FROM accounts",
-        "correlations are not answered",
-        "SUM(a * b), SUM(a) and SUM(b) are.",
+        "correlations are not available",
+        "Select SUM(a * b), SUM(a), SUM(b) and COUNT(*), and compute them.",
     ),
     _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", ONLY_SELECT, ONLY_SELECT_INSTEAD),
 )
@@ -222,6 +222,7 @@ REFUSED: tuple[Construct, ...] = (
 
 _ALSO = {
     "now": "CurrentTimestamp",
+    "histogram": "WidthBucket",
     "getdate": "CurrentTimestamp",
     "today": "CurrentDate",
     "uuid": "Rand",
@@ -259,7 +260,7 @@ _NAMES = (
 )
 """Functions that a misspelled name may mean."""
 
-LISTED = "The page SQL of prdp's documentation lists what is."
+LISTED = "The page SQL of prdp's documentation lists what is supported."
 """An installed prdp has no pages, so that none is named by its path."""
 
 _REFUSED = {construct.node: construct for construct in REFUSED}
@@ -282,7 +283,7 @@ def refuse_construct(statement: SqlStatement, node: Any) -> NoReturn:
     shown = sql_of(node).partition("(")[0].strip()[:40] or "this"
     near = get_close_matches(shown.upper(), _NAMES, n=1, cutoff=0.6) if kind == "Anonymous" else []
     meant = f"Did you mean {near[0]}? " if near else ""
-    statement.refuse(node, f"{shown} is not read here", f"{meant}{LISTED}")
+    statement.refuse(node, f"{shown} is not supported", f"{meant}{LISTED}")
 
 
 def _is_aggregate_in_where(node: Any) -> bool:

@@ -69,7 +69,7 @@ def _refuse_unless_both_fit(
             due + rest,
             remaining,
             f"this statement asks for {due} to find keys and {rest} for what is asked of them, but "
-            f"{shown_part(remaining)} is left of the budgets of those it is about. Nothing was charged. ",
+            f"{shown_part(remaining)} is left. Nothing was charged. ",
             *offer(remaining),
         )
     if hasattr(queryable.ledger, "refuse_past_quota"):

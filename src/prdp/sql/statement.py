@@ -335,7 +335,7 @@ def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
             if part is odd or (isinstance(part, list) and odd in part)
         )
         place = odd if hasattr(odd, "walk") else select
-        statement.refuse(place, f"{name.strip('_').upper()} is not read here", LISTED)
+        statement.refuse(place, f"{name.strip('_').upper()} is not supported", LISTED)
 
 
 def _refuse_no_aggregate(statement: SqlStatement, select: Any) -> NoReturn:

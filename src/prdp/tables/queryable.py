@@ -636,8 +636,8 @@ class Queried(Opened, Questions[Release]):
         >>> import prdp
         >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", name="accounts")
         >>> print(accounts.explain_sql("SELECT COUNT(*) FROM accounts", share=0.1))  # doctest: +ELLIPSIS
-        costs    1/10 of the budgets of those it is about, who have 1 left
-        leaves   9/10; of such questions, 10 fit into what is left now
+        costs    1/10 of the budget of every record that it is about; 1 remains
+        leaves   9/10; what remains now is enough for 10 such queries
         asks     COUNT(*): count, method clip, share 1/10
         ...
         """
