@@ -38,7 +38,7 @@ def test_a_dry_run_says_the_cost_and_begins_no_account(project: Path) -> None:
 def test_what_is_refused_begins_no_account(project: Path) -> None:
     ran = quickly("describe", "lones")
     assert (ran.exit_code, ran.stdout) == (2, "")
-    assert "there is no table lones: there are loans." in ran.stderr
+    assert "there is no table lones. The tables are loans." in ran.stderr
     assert quickly("describe", "--share", "2").exit_code == 2
     assert quickly("describe", "--format", "parquet").exit_code == 2
     assert not (project / "loans.ledger").exists()

@@ -22,6 +22,9 @@ COUNT = "SELECT COUNT(*) AS n FROM loans"
         ("validate", "prdp check"),
         ("simulate", "prdp preview"),
         ("new", "prdp init"),
+        ("shell", "prdp ask"),
+        ("profile", "prdp describe"),
+        ("export", "--format csv"),
     ],
 )
 def test_a_command_that_others_have_ends_in_what_to_write(typed: str, meant: str) -> None:
@@ -29,6 +32,25 @@ def test_a_command_that_others_have_ends_in_what_to_write(typed: str, meant: str
     assert ran.returncode == 2
     assert f"no command '{typed}'" in ran.stderr
     assert meant in ran.stderr
+
+
+def test_types_may_be_called_as_other_databases_do(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    declared = ("--type", "days=INT", "--type", "branch=TEXT", "--bounds", "days=1:60")
+    ran = piped("init", "loans.csv", "--policy", "1", *declared, folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    types = tomllib.loads((tmp_path / "prdp.toml").read_text())["tables"]["loans"]["types"]
+    assert (types["days"], types["branch"]) == ("INTEGER", "VARCHAR")
+    project = tmp_path / "prdp.toml"
+    project.write_text(project.read_text().replace('"INTEGER"', '"int"').replace('"VARCHAR"', '"varchar(9)"'))
+    assert "days INTEGER" in " ".join(piped("check", folder=tmp_path).stdout.split())
+
+
+def test_a_column_that_is_described_is_named_as_one(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    ran = piped("describe", "days", folder=tmp_path)
+    assert ran.returncode == 2
+    assert "days is a column: prdp describe loans" in " ".join(ran.stderr.split())
 
 
 def test_a_question_may_be_in_a_file(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:
     declared(folder)
     ran = piped("ask", "SELECT AVG(fine) FROM loans", "--share", "0.05", "--dry-run", folder=folder)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("costs    1/20 of the budgets")
+    assert ran.stdout.startswith("costs    1/20 of the budget of every record")
     assert "method clip" in ran.stdout
     left = piped("ledger", folder=folder)
     assert "Nothing has been asked yet." in left.stdout

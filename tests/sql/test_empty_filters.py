@@ -175,7 +175,7 @@ def test_a_table_of_groups_says_it_too_and_which_column_it_is(chefs: prdp.Table,
         for keys in (["chef"], ["chef", "cook"])
     )
     name = both.asked[1]
-    assert f"of some rows, {NOTHING}, and the noise hides whether there are ({name})" in str(both)
+    assert f"in some groups, {NOTHING}: the noise hides whether there are ({name})" in str(both)
     (_, chef), (_, cook) = both.releases
     assert NOTHING in cook.excludes
     assert NOTHING not in chef.excludes

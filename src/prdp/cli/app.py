@@ -82,6 +82,9 @@ class LazyGroup(TyperGroup):
 _MEANT = {
     **dict.fromkeys(("plan", "dry-run"), 'prdp explain "SELECT ..." --share 0.1'),
     **dict.fromkeys(("query", "sql", "run", "select", "execute"), 'prdp ask "SELECT ..." --share 0.1'),
+    **dict.fromkeys(("shell", "repl", "console"), 'prdp ask "SELECT ..." --share 0.1, once a statement'),
+    **dict.fromkeys(("summary", "summarize", "profile", "stats"), "prdp describe"),
+    **dict.fromkeys(("export", "download", "save"), 'prdp ask "SELECT ..." --share 0.1 --format csv'),
     **dict.fromkeys(("remaining", "budget", "status", "account", "history", "log", "spent"), "prdp ledger"),
     **dict.fromkeys(("validate", "verify", "lint", "doctor", "schema", "tables"), "prdp check"),
     **dict.fromkeys(("simulate", "estimate", "error", "accuracy"), 'prdp preview "SELECT ..."'),

@@ -82,7 +82,9 @@ def _named(table: str | None, opened: Project) -> str:
         raise InvalidRequest(f"say which table to describe: prdp describe NAME. There are {names}.")
     name = next(iter(opened)) if table is None else table
     if name not in list(opened):
-        raise InvalidRequest(f"there is no table {name}: there are {names}.")
+        of_column = next((one for one in opened if name in opened.facts(one).schema), None)
+        advice = f" {name} is a column: prdp describe {of_column} has a row for each." if of_column else ""
+        raise InvalidRequest(f"there is no table {name}. The tables are {names}.{advice}")
     return name
 
 

@@ -121,6 +121,8 @@ def key_in_words(cell: Any) -> str:
     """
     if cell is None:
         return "NULL"
+    if isinstance(cell, bool):
+        return str(cell).lower()
     whole = isinstance(cell, float) and math.isfinite(cell) and cell == int(cell)
     text = plain(str(int(cell)) if whole else shown_key(cell))
     return f"'{text}'" if text != text.strip() else text

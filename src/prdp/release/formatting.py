@@ -82,7 +82,7 @@ FLAGS = {
 }
 """Quality flags and their meanings."""
 
-OF_NOTHING = "there may be no values at all: the noise hides it"
+OF_NOTHING = "there may be no such values: the noise hides whether there are"
 """Notes on a mean or a variance whose count may be below 1, and on a chosen value that may be any."""
 
 RANGE, NOISE_ALONE = "no confidence interval", "95 % of the noise"
@@ -258,7 +258,7 @@ def _bound(end: Fraction) -> str:
 
 def rows_of_nothing(rows: int) -> str:
     """Describe ``OF_NOTHING`` for some of so many rows."""
-    return f"of some rows, {OF_NOTHING}" if rows > 1 else OF_NOTHING
+    return f"in some groups, {OF_NOTHING}" if rows > 1 else OF_NOTHING
 
 
 def _many(number: int) -> str:

@@ -272,6 +272,8 @@ def _in_words(cell: Cell) -> str:
             return formatting.in_a_cell(cell)
         case None:
             return "NULL"
+        case bool():
+            return str(cell).lower()
         case float():
             return f"{plain(cell):,}"
         case _:
