@@ -235,7 +235,8 @@ def test_a_quantile_says_below_which_budget_records_weigh_less() -> None:
     )
     (release,) = prdp.testing.simulate(table, prdp.median("v"), share="1/10", runs=1, seed=3)
     full = float(dict(release.choices)["full weight"].split()[4])
-    less = f"weighted by budget, and so is its interval: records with a budget below {full:.4g} have smaller weights"
+    less = f"weighted by budget, and so is its interval: records with a budget below {full:.4g} have smaller"
+    less += " weights"
     assert (release.caveat, release.excludes) == (less, "")
 
 

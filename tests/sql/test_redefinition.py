@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import prdp
 from prdp.expressions.nodes import Column, Node
 from prdp.sql.scope import Scope
 from tests.sql.fixtures import opened

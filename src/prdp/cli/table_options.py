@@ -13,8 +13,8 @@ import typer
 
 from prdp.engines.registry import engine_for
 from prdp.engines.sources import database_files, text_files
-from prdp.engines.sources.readers import FILE_ENDINGS
 from prdp.engines.sources.checks import sql_types
+from prdp.engines.sources.readers import FILE_ENDINGS
 from prdp.errors import InvalidRequest, PrdpError
 from prdp.projects.fields import check
 from prdp.projects.project import Project, project
@@ -197,7 +197,10 @@ def entry(
         "bounds": ends,
         "round_to": dict(_named(round_to, "--round-to", "balance=0.01")),
         "types": sql_types(
-            {name: TYPE_WORDS.get(kind.lower(), kind) for name, kind in _named(types, "--type", "opened=date")}
+            {
+                name: TYPE_WORDS.get(kind.lower(), kind)
+                for name, kind in _named(types, "--type", "opened=date")
+            }
         ),
         "keys": {name: _keys(value) for name, value in _named(keys, "--keys", "job=jobs.csv")},
         "privacy_unit": privacy_unit,

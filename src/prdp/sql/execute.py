@@ -246,7 +246,10 @@ def _explained(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | Non
     leaves = shown_part(after) if after >= 0 else "nothing: it would be refused"
     fit = math.floor(left / plan.share)
     lines = [
-        Line("costs", f"{plan.share} of the budget of every record that it is about; {shown_part(left)} remains"),
+        Line(
+            "costs",
+            f"{plan.share} of the budget of every record that it is about; {shown_part(left)} remains",
+        ),
         Line("leaves", f"{leaves}; what remains now is enough for {fit} such queries"),
     ]
     if asked.queryable is not None and asked.queryable.has_answer(plan):

@@ -167,18 +167,26 @@ def _listed(  # noqa: PLR0917  (all that is public of an entry)
 
 def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Queryable) -> None:
     """Refuse an entry whose keys are not public, and cannot be found by a part of the share."""
+    if _can_be_searched(item, queryable):
+        return
+    reader.refuse(
+        item.checked.source,
+        f"the keys of {item.text} are not public, and no part of the share can find them",
+        _advice(item.text, item.names[0]),
+    )
+
+
+def _can_be_searched(item: GroupItem, queryable: Queryable) -> bool:
+    """Return whether all keys of an entry are among those that a search can find: of numbers, whole ones."""
     planner = queryable.planner
+    step = derived_rounding(item.checked.node, planner.schema, planner.round_to)
+    if item.checked.kind is Kind.NUMBER and (step is None or step.denominator != 1):
+        return False
     try:
-        step = derived_rounding(item.checked.node, planner.schema, planner.round_to)
-        if item.checked.kind is Kind.NUMBER and (step is None or step.denominator != 1):
-            raise InvalidRequest("a search finds whole numbers alone.")
         queryable.plan_keys(item.key, KeySearch(), share=Fraction(1, 10))
     except InvalidRequest:
-        reader.refuse(
-            item.checked.source,
-            f"the keys of {item.text} are not public, and no part of the share can find them",
-            _advice(item.text, item.names[0]),
-        )
+        return False
+    return True
 
 
 def _advice(text: str, name: str) -> Words:

@@ -39,7 +39,9 @@ def searched(
     for item, listed in zip(asked.groups, keys.lists, strict=True):
         if isinstance(listed, Mapping):
             domain = _planned(asked, item, listed, each).query.domain
-            note = f"a share of {each} found the keys of {item.text}; rare ones and NULL are missing by design"
+            note = (
+                f"a share of {each} found the keys of {item.text}; rare ones and NULL are missing by design"
+            )
             notes += [note, *never_found(domain.columns)]
             lists.append(sorted(key for (key,) in _found(asked, item, listed, each, redraw=redraw).keys))
         else:

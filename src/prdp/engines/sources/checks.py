@@ -40,7 +40,8 @@ _SYNONYMS = {
     **dict.fromkeys(("REAL", "FLOAT4", "FLOAT32"), "FLOAT"),
     **dict.fromkeys(("DECIMAL", "NUMERIC"), "DECIMAL(18,3)"),
     **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "TIMESTAMP"),
-    **{"BOOL": "BOOLEAN", "MONEY": "DECIMAL(18,2)"},
+    "BOOL": "BOOLEAN",
+    "MONEY": "DECIMAL(18,2)",
 }
 """Types as other databases and pandas call them, as DuckDB does."""
 _SIZED = re.compile(r"(\w[\w ]*?)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
