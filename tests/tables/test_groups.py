@@ -212,22 +212,53 @@ def test_the_interval_of_a_variance_covers_the_noise_of_the_mean_it_is_taken_aro
 
 
 def test_an_answer_is_flagged_where_the_choice_of_its_threshold_stopped_far_below_the_records() -> None:
-    """Of a table that is too lean, some 5 % of draws stop at the bottom; few of those are not seen."""
+    """Of a mass of 30 some 5 % of draws stop at the bottom, of 100 one in a hundred; most are seen."""
     values = np.random.default_rng(0).integers(500, 1000, 4000)
     table = prdp.open({"v": values}, policy=prdp.Policy.constant(1), bounds={"v": (0, 2000)}, synthetic=True)
-    releases = simulate(table, prdp.sum("v"), share="1/40", runs=1500, seed=5)
-    points = [(one, one.clipping) for one in releases if isinstance(one.clipping, Clipping)]
-    assert len(points) == len(releases)
-    low = [point for one, point in points if one.exact < values.sum() / 10 and not point.blind]
-    assert len(low) > 50
-    assert sum(point.failed for point in low) > 0.7 * len(low)
-    for release, point in points:
+
+    def stopped(share: str) -> tuple[list[tuple[prdp.Release, Clipping]], list[Clipping]]:
+        releases = simulate(table, prdp.sum("v"), share=share, runs=1500, seed=5)
+        points = [(one, one.clipping) for one in releases if isinstance(one.clipping, Clipping)]
+        assert len(points) == len(releases)
+        return points, [point for one, point in points if one.exact < values.sum() / 10 and not point.blind]
+
+    lean, low = stopped("3/400")
+    assert 50 < len(low) < 100
+    assert sum(point.failed for point in low) > 0.8 * len(low)
+    less_lean, rarely = stopped("1/40")
+    assert len(rarely) < 30, "before, 75 were"
+    for release, point in (*lean, *less_lean):
         if point.failed:
             assert release.exact < values.sum() / 10
             assert release.flag == "insufficient budget"
             assert release.interval()[1] >= values.sum(), "there is no end above but that of the bounds"
     rich = simulate(table, prdp.sum("v"), share="1/10", runs=500, seed=5)
     assert not any(release.insufficient_budget for release in rich)
+
+
+def test_all_groups_of_units_are_flagged_where_their_common_threshold_stopped_far_below_them() -> None:
+    """Units may be in several groups, which have one threshold: the totals of all groups together tell."""
+    random = np.random.default_rng(0)
+    values = random.integers(500, 1000, 4000)
+    table = prdp.open(
+        {"v": values, "u": np.arange(4000), "g": random.integers(0, 4, 4000)},
+        policy=prdp.Policy.constant(1),
+        bounds={"v": (0, 2000)},
+        privacy_unit="u",
+        max_rows=2,
+        synthetic=True,
+    )
+    low = seen = 0
+    for drawn in simulate(table.group_by("g", keys=range(4)), prdp.sum("v"), share="3/400", runs=800, seed=5):
+        answers = [row[0] for row in drawn.releases]
+        point = answers[0].clipping
+        assert isinstance(point, Clipping)
+        stopped = sum(float(one.exact) for one in answers) < values.sum() / 10 and not point.blind
+        assert stopped or not point.failed
+        assert {one.flag for one in answers} == {"insufficient budget"} or not point.failed
+        low, seen = low + stopped, seen + point.failed
+    assert low > 25
+    assert seen > 0.7 * low
 
 
 def test_a_histogram_of_each_group_is_the_groups_crossed_with_the_bins() -> None:
