@@ -53,9 +53,22 @@ def refuse_unless_lines_are_read_alone(
     assert all(rows.total() <= 1 for rows in alone)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(ENDS), st.lists(st.tuples(lines, st.sampled_from(ENDS)), max_size=6))
+any_lines = given(st.sampled_from(ENDS), st.lists(st.tuples(lines, st.sampled_from(ENDS)), max_size=6))
+one_folder = [HealthCheck.function_scoped_fixture]
+
+
+@settings(max_examples=20, suppress_health_check=one_folder)
+@any_lines
 def test_the_records_of_a_file_are_those_of_its_lines(
+    tmp_path: Path, first_end: bytes, listed: list[tuple[bytes, bytes]]
+) -> None:
+    refuse_unless_lines_are_read_alone(tmp_path / "t.csv", first_end, listed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=one_folder)
+@any_lines
+def test_the_records_of_many_files_are_those_of_their_lines(
     tmp_path: Path, first_end: bytes, listed: list[tuple[bytes, bytes]]
 ) -> None:
     refuse_unless_lines_are_read_alone(tmp_path / "t.csv", first_end, listed)

@@ -38,7 +38,7 @@ from tests.ledger.tampering import (
 )
 from tests.postgres import PostgresServer
 
-FLIPS = 500
+FLIPS = 250
 FORK = multiprocessing.get_context("fork")
 
 
