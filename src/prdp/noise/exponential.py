@@ -167,9 +167,32 @@ def written_coins(scale: Fraction, digits: int, places: int) -> tuple[bytes, ...
     even = max(
         0, int(scale).bit_length() - 1 - 8 * places
     )  # so many digits m have 2^m < scale / 2^(8 places)
+    even = min(even, digits)
     known = (b"\x7f" + b"\xff" * (places - 1),) * even
-    first, others = ([expansion(coin, places) for coin in part] for part in (coins[:3], coins[3 + even :]))
-    return (*first, *known, *others)
+    first = [expansion(coin, places) for coin in coins[:3]]
+    return (*first, *known, *_written_digits(2**even / scale, digits - even, places))
+
+
+def _written_digits(least: Fraction, digits: int, places: int) -> list[bytes]:
+    """Return the first ``places`` bytes of 1 / (1 + exp(2^m · least)) for the digits m.
+
+    One series is enough: each square of exp(-x) is exp(-2x). A square doubles the distance of its bounds
+    at most, and rounding adds 2 to it, so that one more bit a digit makes up for both. Where the bounds do
+    not agree on all bytes, that digit has a series of its own.
+    """
+    spare = digits + _FIRST_SLACK + _SPARE_BITS
+    bits = 8 * places + spare
+    one = 1 << bits
+    low, high = exp_bounds(least, bits)
+    written = []
+    for place in range(digits):
+        first, last = (low << bits) // (one + low), (high << bits) // (one + high) + 1
+        if first >> spare == last >> spare:
+            written.append((first >> spare).to_bytes(places, "big"))
+        else:
+            written.append(expansion(partial(_digit_bounds, least, place), places))
+        low, high = low * low >> bits, (high * high >> bits) + 1
+    return written
 
 
 def high_part(scale: Fraction, digits: int, entropy: Entropy) -> int:
