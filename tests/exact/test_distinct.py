@@ -81,7 +81,7 @@ def _quiet(law: Law) -> Any:
     if isinstance(law, Then):
         return Then(_quiet(law.first), lambda place: _quiet(law.then(place)))
     if isinstance(law, PermuteAndFlip):
-        return PermuteAndFlip(tuple(penalty / Fraction(85, 100) for penalty in law.penalties))
+        return replace(law, unit=law.unit / Fraction(85, 100))
     assert isinstance(law, Noisy)
     return Noisy(law.values, tuple(map(smaller, law.noises)))
 

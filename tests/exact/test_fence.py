@@ -168,7 +168,8 @@ def test_penalties_are_those_of_the_definition() -> None:
     drawn: PermuteAndFlip = FINDER.drawn(RecordCandidates(summary), Fraction(1), tuning)
     points = Points.spanning(summary, tuning.stride)
     climbs = tuning.climbs(points.heights, points.usual)
-    for place, penalty in enumerate(drawn.penalties):
+    for place, charge in enumerate(drawn.penalties):
+        penalty = charge * drawn.unit
         clipped = _clipped(summary, points, place)
         low = [other for other, height in enumerate(points.heights) if height <= points.heights[place] - 8]
         lower = _clipped(summary, points, low[-1]) if low else _clipped(summary, points, None)

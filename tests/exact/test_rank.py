@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from prdp.cells.columns import Column
@@ -94,7 +95,7 @@ class Sharper(Rank):
         which: int,
         ranges: Ranges,
         masses: Sequence[int],
-        wrong: Sequence[int],
+        wrong: Column,
         price: Price,
     ) -> PermuteAndFlip:
         sharp = Price(*(self.factor * each for each in price))
@@ -105,7 +106,7 @@ class Sharper(Rank):
 class Unclipped(Rank):
     """Lets every record weigh 1, with the noise for a clipping point."""
 
-    def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:  # noqa: ARG002
+    def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Column:  # noqa: ARG002
         return super(Unclipped, self).weights(ranges, summary, Fraction(1 << 6))
 
 
@@ -139,8 +140,8 @@ class CountedTwice(Rank):
     """Measures rough weights whose cells overlap: a record is in the next one too."""
 
     @staticmethod
-    def around(weights: Mapping[int, int], count: int, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
-        found = super(CountedTwice, CountedTwice).around(weights, count, noise, edges)
+    def around(below: Column, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
+        found = super(CountedTwice, CountedTwice).around(below, noise, edges)
         return replace(found, values=tuple(map(sum, pairwise((0, *found.values)))))
 
 
@@ -149,10 +150,10 @@ class WidthsOfTheData(Rank):
     """Takes for a weight to look for what the table has."""
 
     def measured(
-        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
     ) -> Gated:
-        found = super(WidthsOfTheData, self).measured(ranges, weights, price, chosen)
-        targets = (1 + sum(weights.values()) // 2,) * len(chosen)
+        found = super(WidthsOfTheData, self).measured(ranges, below, price, chosen)
+        targets = (1 + int(below[-1]) // 2,) * len(chosen)
         rule: Any = found.rule
         return replace(found, rule=replace(rule, targets=targets))
 
@@ -162,11 +163,11 @@ class EdgesOfTheData(Rank):
     """Puts the edges where the records are."""
 
     def measured(
-        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
     ) -> Gated:
-        found = super(EdgesOfTheData, self).measured(ranges, weights, price, chosen)
-        noise, edges = self.noise(price, self.sides), sorted(set(weights) - {0})
-        return replace(found, laws=(self.around(weights, len(ranges.ends), noise, edges),) * len(found.laws))
+        found = super(EdgesOfTheData, self).measured(ranges, below, price, chosen)
+        noise, edges = self.noise(price, self.sides), [place for place in np.flatnonzero(np.diff(below)).tolist() if place]
+        return replace(found, laws=(self.around(below, noise, edges),) * len(found.laws))
 
 
 def made(kind: type[Rank], quantile: Fraction = HALF, **options: Any) -> Choices:
@@ -383,10 +384,8 @@ class OneRank(Rank):
     """Scores a range by one rank alone: how far the weight below it is from the target."""
 
     @staticmethod
-    def wrong(quantile: Fraction, weights: Mapping[int, int], count: int) -> list[int]:
-        whole = sum(weights.values())
-        below = [sum(weight for place, weight in weights.items() if place < at) for at in range(count)]
-        return [abs(quantile.denominator * under - quantile.numerator * whole) for under in below]
+    def wrong(quantile: Fraction, below: Column) -> Column:
+        return np.abs(quantile.denominator * below[:-1] - quantile.numerator * below[-1])
 
 
 def test_the_customary_score_does_not_know_a_thousand_equal_records() -> None:

@@ -79,14 +79,14 @@ def test_the_parts_of_a_choice_cost_no_more_than_the_whole_and_hardly_less(quant
     ranges = ranges_between(0, 1000, 1000, FINE_PER_OCTAVE)
     empty, full = [0] * (len(ranges.octaves) - 1), [0] * (len(ranges.octaves) - 1)
     full[3] = 1
-    rank = Rank((quantile,), 0, 1000)
+    rank, right = Rank((quantile,), 0, 1000), np.zeros(len(ranges.ends), np.int64)
     for part, point in ((Fraction(1, 7), Fraction(3, 10**7)), (Fraction(1, 10**9), Fraction(10**5))):
         looked = rank.whereabouts * abs(2 * quantile - 1)
-        none = rank.choice(0, ranges, empty, [0] * len(ranges.ends), Price(part, part * point))
+        none = rank.choice(0, ranges, empty, right, Price(part, part * point))
         worst = max(quantile.numerator, quantile.denominator - quantile.numerator)
-        wrong = rank.choice(0, ranges, empty, [worst] * len(ranges.ends), Price(part, part * point))
+        wrong = rank.choice(0, ranges, empty, right + worst, Price(part, part * point))
         assert (wrong.penalties[0] - none.penalties[0]) * wrong.unit == part * (1 - looked) / 2
-        massive = rank.choice(0, ranges, full, [0] * len(ranges.ends), Price(part, part * point))
+        massive = rank.choice(0, ranges, full, right, Price(part, part * point))
         charged = (massive.penalties[-1] - none.penalties[-1]) * massive.unit
         assert looked * part * point * Fraction(999, 1000) <= charged <= looked * part * point
 
@@ -120,7 +120,8 @@ def test_a_point_is_drawn_by_what_it_clips_and_how_high_it_is() -> None:
     weight = Fraction(7, 10**6)
     law = PointFinder().choice(masses, weight, tuning, heights)
     climbs = tuning.climbs(heights)
-    assert law.penalties == tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
+    charged = tuple(penalty * law.unit for penalty in law.penalties)
+    assert charged == tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
 
 
 def test_coins_are_the_same_for_penalties_that_are_all_moved() -> None:

@@ -94,7 +94,7 @@ def _scaled(law: Any, factor: Fraction) -> Then:
         return DiscreteLaplace(noise.scale * factor)
 
     return Then(
-        PermuteAndFlip(tuple(penalty / factor for penalty in law.first.penalties)),
+        replace(law.first, unit=law.first.unit / factor),
         lambda place: replace(law.then(place), noises=tuple(map(other, law.then(place).noises))),
     )
 

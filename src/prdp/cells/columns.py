@@ -217,10 +217,24 @@ def totals_at(places: Places, column: Column, number: int) -> list[int]:
     >>> totals_at(np.array([0, 2, 0]), exact_column([5, 7, 1]), 3)
     [6, 0, 7]
     """
+    return list(_totals_at(places, column, number).tolist())
+
+
+def sums_below(places: Places, column: Column, number: int) -> Column:
+    """Add up the values below each of so many places, and last those at all of them.
+
+    >>> sums_below(np.array([0, 2, 0]), exact_column([5, 7, 1]), 3).tolist()
+    [0, 6, 6, 13]
+    """
+    totals = _totals_at(places, column, number)
+    return np.concatenate((np.zeros(1, totals.dtype), np.cumsum(totals)))
+
+
+def _totals_at(places: Places, column: Column, number: int) -> Column:
     wide = column.dtype == object or widest(column) * len(column) >= _BEYOND
     totals: Column = np.zeros(number, dtype=object if wide else np.int64)
     np.add.at(totals, places, column)
-    return list(totals.tolist())
+    return totals
 
 
 def totals_from(starts: Places, column: Column) -> Column:

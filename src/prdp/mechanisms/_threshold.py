@@ -462,8 +462,8 @@ class PointFinder:
         climbs = tuning.climbs(heights, usual)
         parts = lcm(weight.denominator, *[climb.denominator for climb in climbs])
         each, up = int(weight * parts), [climb.numerator * (parts // climb.denominator) for climb in climbs]
-        weights = [Fraction(each * mass + climb, parts) for mass, climb in zip(masses, up, strict=True)]
-        return PermuteAndFlip(tuple(weights))
+        penalties = (each * mass + climb for mass, climb in zip(masses, up, strict=True))
+        return PermuteAndFlip(tuple(penalties), Fraction(1, parts))
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""

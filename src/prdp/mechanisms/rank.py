@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import isqrt, log2
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, totals_at
+from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, sums_below
 from prdp.cells.summary import Summary
 from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
@@ -26,7 +26,6 @@ from prdp.noise.spread import one_sided
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat, Ranked
 
-_FITS = 1 << 62
 _WEIGHTED = "weighted by budget, and so is its interval: "
 RECORDS = (
     f"{_WEIGHTED}strongly protected records have smaller weights",
@@ -186,13 +185,14 @@ class Rank:
             point: How much a quantum of budget may weigh.
         """
         ranges = self.ranges(summary)
-        masses, weights = ranges.masses(summary), self.weights(ranges, summary, point)
+        below = self.weights(ranges, summary, point)
         price = share * summary.levels.quantum / point
-        measured = cache(partial(self.measured, ranges, weights, price))
+        measured = cache(partial(self.measured, ranges, below, price))
         each = part * price / len(self.quantiles)
         paid = Price(each, each * point)
+        masses = ranges.masses(summary)
         choices = [
-            self.choice(place, ranges, masses, self.wrong(quantile, weights, len(ranges.ends)), paid)
+            self.choice(place, ranges, masses, self.wrong(quantile, below), paid)
             for place, quantile in enumerate(self.quantiles)
         ]
         return _one_after_the_other(choices, measured)
@@ -201,43 +201,31 @@ class Rank:
         """Return the candidates."""
         return ranges_between(self.low, self.high, summary.largest, self.per_octave)
 
-    def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Mapping[int, int]:
-        """Return the weight in every range that holds records; a whole record weighs 2^bits."""
+    def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Column:
+        """Return the weight below each range, and last that of all; a whole record weighs 2^bits."""
         cells = summary.valued().cells
         most, (up, down) = 1 << self.bits, per_quantum.as_integer_ratio()
         weights = cells.by_budget(lambda quanta: min(most, quanta * up // down))
-        there, which = np.unique(ranges.of(cells), return_inverse=True)
-        added = totals_at(which, product(cells.count, weights), len(there))
-        return dict(zip(there.tolist(), added, strict=True))
+        return sums_below(ranges.of(cells), product(cells.count, weights), len(ranges.ends))
 
     @staticmethod
-    def wrong(quantile: Fraction, weights: Mapping[int, int], count: int) -> list[int]:
+    def wrong(quantile: Fraction, below: Column) -> Column:
         """Return by how much the weight below each range is too large, or that up to it too small.
 
         Args:
             quantile: The part of the weight that is to lie below; its denominator says the parts of a step.
-            weights: The weight in each range that holds records, on the lattice.
-            count: The number of ranges.
+            below: The weight below each range, and last that of all, on the lattice.
         """
-        parts = quantile.denominator
-        target = quantile.numerator * sum(weights.values())
-        if parts * target < _FITS:
-            return _wrong(parts, target, weights, count)
-        found: list[int] = []
-        below = 0
-        for place in sorted(weights):
-            found.extend([abs(below - target)] * (place - len(found)))  # no weight in these
-            up_to = below + parts * weights[place]
-            found.append(max(0, below - target, target - up_to))
-            below = up_to
-        return found + [abs(below - target)] * (count - len(found))
+        parts = product(below, exact_column([quantile.denominator]))
+        target = quantile.numerator * int(below[-1])
+        return np.maximum(np.maximum(parts[:-1] - target, target - parts[1:]), 0)
 
     def choice(
         self,
         which: int,
         ranges: Ranges,
         masses: Sequence[int],
-        wrong: Sequence[int],
+        wrong: Column,
         price: Price,
     ) -> PermuteAndFlip:
         """Return the choice of one quantile's range.
@@ -260,8 +248,7 @@ class Rank:
         if known is not None:
             near = away(ranges, known, _NEAR * int(self.fall / unit))
             before = np.minimum(near, plus(before, exact_column([_BESIDE * int(self.fall / unit)])))
-        penalties = plus(shifted(exact_column(wrong), finer), before)
-        return PermuteAndFlip(tuple(penalties.tolist()), unit)
+        return PermuteAndFlip.of_column(plus(shifted(wrong, finer), before), unit)
 
     def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
         """Return by how much each range's log-weight is lowered whatever its rank: by where the mass lies."""
@@ -269,7 +256,7 @@ class Rank:
         return np.repeat(octaves, np.diff(ranges.octaves))
 
     def measured(
-        self, ranges: Ranges, weights: Mapping[int, int], price: Fraction, chosen: tuple[int, ...]
+        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
     ) -> Gated:
         """Return the distribution of (widths, weights around) of ranges that were drawn.
 
@@ -277,13 +264,12 @@ class Rank:
 
         Args:
             ranges: The candidates.
-            weights: The weight in each that holds records.
+            below: The weight below each, and last that of all.
             price: What a weight of 1 costs of the budget.
             chosen: The ranges.
         """
-        count = len(ranges.ends)
-        spacing = self.spacing(chosen, count, price)
-        around = partial(self.around, weights, count)
+        spacing = self.spacing(chosen, len(ranges.ends), price)
+        around = partial(self.around, below)
         return Gated(
             around(self.noise(price, self.scout), spacing.edges),
             spacing,
@@ -302,12 +288,10 @@ class Rank:
         return Spacing(tuple(chosen), count, tuple(targets), int(_SEEN / (price * self.scout)))
 
     @staticmethod
-    def around(weights: Mapping[int, int], count: int, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
-        """Return the noisy weights between edges of so many ranges."""
-        places = sorted(weights)
-        sums = [0, *accumulate(map(weights.__getitem__, places))]
-        below = [sums[bisect_left(places, edge)] for edge in (0, *edges, count)]
-        values = tuple(above - here for here, above in pairwise(below))
+    def around(below: Column, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
+        """Return the noisy weights between edges of ranges."""
+        sums = below[[0, *edges, len(below) - 1]]
+        values = tuple((sums[1:] - sums[:-1]).tolist())
         return Noisy(values, (noise,) * len(values))
 
     def noise(self, price: Fraction, part: Fraction) -> DiscreteLaplace:
@@ -512,15 +496,6 @@ def _widths(count: int) -> tuple[int, ...]:
     """Return the widths that can be known of so many ranges: 0, 1, 2, 3, 4, 6, 8, 12, ..."""
     powers = [1 << power for power in range(count.bit_length())]
     return 0, *sorted({width for one in powers for width in (one, one + one // 2) if width <= count})
-
-
-def _wrong(parts: int, target: int, weights: Mapping[int, int], count: int) -> list[int]:
-    """Return the result of ``Rank.wrong``, where all of it fits 64 bits."""
-    here = np.zeros(count, dtype=np.int64)
-    here[np.fromiter(weights, np.intp, len(weights))] = np.fromiter(weights.values(), np.int64, len(weights))
-    up_to = np.cumsum(parts * here)
-    found: list[int] = np.maximum(0, np.maximum(up_to - parts * here - target, target - up_to)).tolist()
-    return found
 
 
 def whereabouts(masses: Sequence[int], per_quantum: int, per_octave: int) -> list[int]:
