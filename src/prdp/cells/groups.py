@@ -201,16 +201,16 @@ def totals_by(places: Places, column: Column, number: int) -> Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRows:
-    """The rows of an engine, one a cell, in any order: its group from 0 on, and its sums."""
+    """The rows of an engine, one a cell, in any order: its group from 0 on, and its sums; None for all 0."""
 
     group: Places = field(repr=False)
     count: Column = field(repr=False)
-    total: Column = field(repr=False)
+    total: Column | None = field(repr=False)
     squares: Column | None = field(default=None, repr=False)
 
     def where(self, rows: NDArray[np.bool_]) -> GroupRows:
         """Return some of the rows."""
-        total = self.total[rows]
+        total = None if self.total is None else self.total[rows]
         squares = None if self.squares is None else self.squares[rows]
         return GroupRows(self.group[rows], self.count[rows], total, squares)
 
@@ -299,11 +299,12 @@ class SummaryGroups(Sequence[Summary]):
         sizes = np.bincount(rows.group, minlength=groups)
         ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
         columns = {"kind": kind.astype(np.int32, copy=False), "count": rows.count}
-        columns |= {} if rows.total is rows.count else {"total": rows.total}
+        columns |= {} if rows.total is None or rows.total is rows.count else {"total": rows.total}
         columns |= {} if rows.squares is None else {"squares": rows.squares}
         found = by_number(rows.group, ends, columns)
         count, squares = kept(found["count"]), found.get("squares")
-        total = kept(found["total"]) if "total" in found else count
+        others = count if rows.total is not None else np.zeros_like(count)
+        total = kept(found["total"]) if "total" in found else others
         facts = empty.levels, empty.smallest, empty.largest
         return cls(
             *facts,

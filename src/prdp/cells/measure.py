@@ -23,7 +23,8 @@ class Measure:
         low: The least value, in rounding steps; smaller ones are moved to it.
         high: The greatest value, in rounding steps; larger ones are moved to it.
         per_octave: The number of magnitude cells in a doubling.
-        squares: Whether squares are added up too.
+        totals: Whether values are added up, or their cells counted alone; else all totals are 0.
+        squares: Whether squares are added up too; only where values are.
         expression: What is computed; None for a column of the table.
     """
 
@@ -32,6 +33,7 @@ class Measure:
     low: int
     high: int
     per_octave: int = PER_OCTAVE
+    totals: bool = True
     squares: bool = False
     expression: Node | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -46,9 +46,10 @@ class RecordKind:
     least: int
     most: int
 
-    def square(self, center: Fraction) -> Fraction:
-        """Return the largest squared distance from a center, in squared rounding steps."""
-        return max(abs(self.low - center), abs(self.high - center)) ** 2
+    def square(self, center: Fraction) -> int:
+        """Return the largest squared distance from a center, in its denominator's parts of rounding steps."""
+        at, parts = center.numerator, center.denominator
+        return max(at - self.low * parts, self.high * parts - at) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +93,29 @@ class PairedPoints:
 
     def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
         """Return the same of squared distances from a center, in rounding steps, for rising points."""
-        done, known = 0, 1 / (self.kinds[0].most * self.quantum)
+        done, parts = 0, center.denominator**2
+        most, least = parts, self.kinds[0].most  # the largest ratio of a square to a budget, in whole numbers
         found = []
         for point in points:
             sure, perhaps = self._whole(point)
-            squares = (kind.square(center) / kind.least for kind in self.kinds[done:sure])
-            known = max(known, max(squares, default=Fraction(0)) / self.quantum)
-            others = (kind.square(center) * point / kind.high for kind in self._beyond(sure, perhaps))
+            for kind in self.kinds[done:sure]:
+                square = kind.square(center)
+                if square * least > most * kind.least:
+                    most, least = square, kind.least
+            known = Fraction(most, least * parts) / self.quantum
+            others = (
+                Fraction(kind.square(center), kind.high * parts) * point
+                for kind in self._beyond(sure, perhaps)
+            )
             found.append(max(known, *others, Fraction(0)))
             done = sure
         return found
 
     def _whole(self, point: Fraction) -> tuple[int, int]:
         """Return the number of kinds, from the smallest values on, that surely or possibly count in full."""
-        worth = point * self.quantum
-        sure = bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.least))
-        return sure, bisect_right(self.kinds, worth, key=lambda kind: Fraction(kind.high, kind.most))
+        up, down = (point * self.quantum).as_integer_ratio()
+        sure = bisect_left(self.kinds, True, key=lambda kind: kind.high * down > kind.least * up)
+        return sure, bisect_left(self.kinds, True, key=lambda kind: kind.high * down > kind.most * up)
 
     def _beyond(self, sure: int, perhaps: int) -> Sequence[RecordKind]:
         """Return the kinds of which some may count in full, those above the bounds as the last one.

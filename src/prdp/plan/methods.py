@@ -190,6 +190,7 @@ class Method:
         unit_groups: Whether it is proved for groups in which a unit may have rows in several.
         divides: What a unit's budget is divided among where its rows are not folded; empty if nothing.
         fineness: How many cells there are in a doubling of the measured column.
+        totals: Whether the mechanism looks at what values in a cell add up to.
         deep: Whether records with values beyond the public bounds, and budgets below all that those allow,
             take part at next to no cost; the others' noise or domains go by the least budget.
     """
@@ -203,6 +204,7 @@ class Method:
     unit_groups: bool = False
     divides: UnitPart = ""
     fineness: int = PER_OCTAVE
+    totals: bool = True
     deep: bool = False
 
 
@@ -352,6 +354,7 @@ QUANTILE = (
         _rank,
         divides="row",
         fineness=FINE_PER_OCTAVE,
+        totals=False,
         deep=True,
     ),
     Method("framework", _framework(_one_quantile), divides="row", fineness=FINE_PER_OCTAVE, **_FRAMEWORK),

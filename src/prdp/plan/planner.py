@@ -428,7 +428,8 @@ class Planner:
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
         if self.unit is None:
-            return method.reads(terms)
+            measure = terms.measure and replace(terms.measure, totals=method.totals)
+            return method.reads(replace(terms, measure=measure))
         if terms.part:
             levels = self.policy.deep_levels if method.deep else self.levels
             return divided(method.reads(terms), self.unit, levels, terms.part, terms.query.fold)

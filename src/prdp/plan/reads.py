@@ -124,7 +124,7 @@ class CellRead(Whole):
         return replace(Summary.of(self.levels, self.smallest, self.largest, ()), ratios=self.ratios)
 
     def serves(self, other: Read) -> bool:
-        """Return whether these cells answer another read: any can be counted, and squares be ignored.
+        """Return whether these cells answer another read: any can be counted, and sums be ignored.
 
         >>> one = Policy.constant(1)
         >>> ages = CellRead(one, one.levels, {}, Measure("age", Fraction(1), 0, 120), where=None)
@@ -158,7 +158,8 @@ class CellRead(Whole):
 def _covers(read: Measure | None, wanted: Measure | None) -> bool:
     if wanted is None or read is None:
         return wanted is None
-    return replace(read, squares=wanted.squares) == wanted and read.squares >= wanted.squares
+    same = replace(read, totals=wanted.totals, squares=wanted.squares) == wanted
+    return same and read.totals >= wanted.totals and read.squares >= wanted.squares
 
 
 @dataclass(frozen=True, slots=True)

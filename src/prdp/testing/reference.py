@@ -116,8 +116,9 @@ def _cells(records: Iterable[Record], reading: CellRead) -> Iterator[Cell]:
         value = whole_value(column_of(record, measure.column, measure.expression), measure)
         fineness = measure.per_octave
         code = None if value is None else magnitude_code(value, fineness)
-        squares = (value or 0) ** 2 if reading.measure.squares else 0
-        yield Cell(magnitude_key(quanta, code, reading.largest, fineness), 1, value or 0, squares)
+        total = (value or 0) * measure.totals
+        squares = (value or 0) ** 2 * measure.squares
+        yield Cell(magnitude_key(quanta, code, reading.largest, fineness), 1, total, squares)
 
 
 def whole_value(value: float | Decimal | None, measure: Measure) -> int | None:

@@ -277,13 +277,18 @@ Arrays = dict[str, NDArray[Any]]
 _SUMS = ("total", "squares")
 
 
+def _sums(measure: Measure) -> tuple[str, ...]:
+    """Return the names of what is added up in each cell."""
+    return _SUMS[: measure.totals + measure.squares]
+
+
 @dataclass(frozen=True, slots=True)
 class CellStatement:
     """SQL that groups records into cells, and the reading of its columns.
 
     The columns are grp, level, code (of the magnitude), n, and the halves of total and squares: without the
     group where there is one only, without the level where ``own`` derives the budget from the magnitude,
-    without magnitude and total where nothing is added up, and without squares where none are.
+    without magnitude and total where nothing is measured, and without sums that nobody looks at.
 
     Attributes:
         sql: The statement; of many groups, of the first of them.
@@ -313,7 +318,9 @@ class CellStatement:
         if measure is None:
             cells = CellColumns.counting(quanta, filled(found["n"], 0))
         else:
-            sums = [filled(found["n"], 0), *(wide(found, name) for name in _SUMS[: 1 + measure.squares])]
+            count = filled(found["n"], 0)
+            sums = [count, *(wide(found, name) for name in _sums(measure))]
+            sums += [] if measure.totals else [np.zeros_like(count)]
             code = filled(found["code"], NO_VALUE)
             if self.own is not None:
                 code = np.clip(code, *self.own.codes)
@@ -335,7 +342,7 @@ class CellStatement:
             codes, key = numbered(code if self.own is None else np.clip(code, *self.own.codes))
             keys = magnitude_keys(codes, largest=reading.largest, per_octave=measure.per_octave)
             squares = wide(found, "squares") if measure.squares else None
-            rows = replace(rows, total=wide(found, "total"), squares=squares)
+            rows = replace(rows, total=wide(found, "total") if measure.totals else None, squares=squares)
         budgets, budget = self._numbered_budgets(found)
         valid = (budgets != 0)[budget]
         if not valid.all():
@@ -503,7 +510,7 @@ def _grouped_where(where: str, keys: Mapping[str, str], inner: str, reading: Cel
     names = [*(["grp"] if reading.groups else []), *keys]
     columns = [*(["grp"] if reading.groups else []), *(f"{sql} AS {name}" for name, sql in keys.items())]
     totals = ["count(*) AS n"]
-    if reading.measure:
+    if reading.measure and reading.measure.totals:
         columns.append(added)
         totals.append("sum(value) AS total")
         if reading.measure.squares:
