@@ -257,9 +257,10 @@ class LazySequence(Sequence[_Item]):
     def __getitem__(self, place: int | slice) -> _Item | tuple[_Item, ...]:
         if isinstance(place, slice):
             return tuple(map(self.item, range(*place.indices(len(self)))))
-        if not -len(self) <= place < len(self):
+        size = len(self)
+        if not -size <= place < size:
             raise IndexError(place)
-        return self.item(place % len(self))
+        return self.item(place % size)
 
     def __iter__(self) -> Iterator[_Item]:
         return map(self.item, range(len(self)))

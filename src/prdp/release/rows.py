@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -151,6 +152,18 @@ class Named(LazySequence[str]):
         return f"{self.about} for " + ", ".join(f"{name} = {value}" for name, value in key)
 
 
+_NAMES = tuple(each.name for each in fields(Release))
+_FACTS = attrgetter(*_NAMES)
+_QUESTION, _STEPS, _PARTS = map(_NAMES.index, ("question", "steps", "parts"))
+
+
+def _completed(template: Release, question: str, steps: int, parts: Row) -> Release:
+    """Return a release with its number; as ``replace`` does it, in a third of the time."""
+    facts = list(_FACTS(template))
+    facts[_QUESTION], facts[_STEPS], facts[_PARTS] = question, steps, parts
+    return Release(*facts)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReleaseColumn(LazySequence[Release]):
     """The releases of one question, one a group; facts that many share are held once.
@@ -184,8 +197,7 @@ class ReleaseColumn(LazySequence[Release]):
         """Make one group's release."""
         template: Release = self.templates[self.which[place]]
         parts = tuple(part[place] for part in self.parts)
-        question = template.question + self.abouts[place]
-        return replace(template, question=question, steps=int(self.steps[place]), parts=parts)
+        return _completed(template, template.question + self.abouts[place], int(self.steps[place]), parts)
 
     def examples(self) -> list[Release]:
         """Return one release for each different set of facts, in the order of the groups."""

@@ -73,18 +73,16 @@ class Evaluation:
         """Take the answers to a SELECT about records."""
         if drawn.table is not None:  # the same question, asked twice, has the same answers
             name = self._named.setdefault(id(drawn.table), name)
+        share = Fraction(0) if drawn.table is None else drawn.spent if asked.margins else drawn.table.share
+        others: dict[str, Node] = {called: constant(value) for called, value in drawn.known.items()}
         rows = []
         for row, (listed, releases) in enumerate(zip(drawn.keys, drawn.rows, strict=True)):
             absent = [value is ABSENT for value in listed]
             known = [None if missing else value for value, missing in zip(listed, absent, strict=True)]
             key = known if asked.by is None else asked.by.key(known)
             key = [None if missing else value for value, missing in zip(key, absent, strict=True)]
-            share = (
-                Fraction(0) if drawn.table is None else drawn.spent if asked.margins else drawn.table.share
-            )
             one = [release.selected(self._among) for release in releases]
-            nodes: dict[str, Node] = {called: constant(value) for called, value in drawn.known.items()}
-            nodes |= self._releases.add(name, row, one, share)
+            nodes = others | self._releases.add(name, row, one, share)
             nodes |= {f"g{place}": Number(float(missing)) for place, missing in enumerate(absent)}
             nodes |= {f"k{place}": constant(value) for place, value in enumerate(key)}
             rows.append(ReleasedRow(self._releases, nodes, {f"k{k}": value for k, value in enumerate(key)}))

@@ -99,11 +99,16 @@ class Releases:
     def value(self, name: str) -> float | None:
         """Return a released number as it is computed with; None of a mean of no values, as SQL says."""
         if name not in self._values:
-            part = self.parts[name]
-            empty = part.rule in PARTS and part.parts[1].exact < 1
-            self.has_empty = self.has_empty or empty
-            self._values[name] = None if empty else float(formatting.value_of(part))
+            empty = self.is_empty(name)
+            self._values[name] = None if empty else float(formatting.value_of(self.parts[name]))
         return self._values[name]
+
+    def is_empty(self, name: str) -> bool:
+        """Return whether a released number is a mean of no values."""
+        part = self.parts[name]
+        empty = part.rule in PARTS and part.parts[1].exact < 1
+        self.has_empty = self.has_empty or empty
+        return empty
 
     def total(self, names: Sequence[str]) -> Node | None:
         """Return the total of answers to one query about different groups; None of any others."""
@@ -171,7 +176,7 @@ class ReleasedRow:
         found = self.node(node)
         parts = self.releases.parts
         if isinstance(found, Column):
-            return None if self.releases.value(found.name) is None else parts[found.name]
+            return None if self.releases.is_empty(found.name) else parts[found.name]
         used = {part: parts[part] for part in sorted(columns(found))}
         value = self.value_of(found)
         if not used or not isinstance(value, float) or isinstance(value, bool):
