@@ -149,9 +149,7 @@ class CountedTwice(Rank):
 class WidthsOfTheData(Rank):
     """Takes for a weight to look for what the table has."""
 
-    def measured(
-        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
-    ) -> Gated:
+    def measured(self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]) -> Gated:
         found = super(WidthsOfTheData, self).measured(ranges, below, price, chosen)
         targets = (1 + int(below[-1]) // 2,) * len(chosen)
         rule: Any = found.rule
@@ -162,11 +160,9 @@ class WidthsOfTheData(Rank):
 class EdgesOfTheData(Rank):
     """Puts the edges where the records are."""
 
-    def measured(
-        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
-    ) -> Gated:
+    def measured(self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]) -> Gated:
         found = super(EdgesOfTheData, self).measured(ranges, below, price, chosen)
-        noise, edges = self.noise(price, self.sides), [place for place in np.flatnonzero(np.diff(below)).tolist() if place]
+        noise, edges = self.noise(price, self.sides), (np.flatnonzero(np.diff(below)[1:]) + 1).tolist()
         return replace(found, laws=(self.around(below, noise, edges),) * len(found.laws))
 
 
@@ -385,7 +381,8 @@ class OneRank(Rank):
 
     @staticmethod
     def wrong(quantile: Fraction, below: Column) -> Column:
-        return np.abs(quantile.denominator * below[:-1] - quantile.numerator * below[-1])
+        apart: Column = np.abs(quantile.denominator * below[:-1] - quantile.numerator * below[-1])
+        return apart
 
 
 def test_the_customary_score_does_not_know_a_thousand_equal_records() -> None:

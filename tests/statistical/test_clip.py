@@ -18,7 +18,6 @@ from prdp.mechanisms._threshold import FALLBACK, FENCED, LARGE_SHARE, PointFinde
 from prdp.mechanisms.clip import Clip
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Then
-from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.testing import Seeded, simulate
 from prdp.testing.exact_loss import flip_probabilities

@@ -218,7 +218,7 @@ class Rank:
         """
         parts = product(below, exact_column([quantile.denominator]))
         target = quantile.numerator * int(below[-1])
-        return np.maximum(np.maximum(parts[:-1] - target, target - parts[1:]), 0)
+        return np.asarray(np.maximum(np.maximum(parts[:-1] - target, target - parts[1:]), 0))
 
     def choice(
         self,
@@ -255,9 +255,7 @@ class Rank:
         octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
         return np.repeat(octaves, np.diff(ranges.octaves))
 
-    def measured(
-        self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]
-    ) -> Gated:
+    def measured(self, ranges: Ranges, below: Column, price: Fraction, chosen: tuple[int, ...]) -> Gated:
         """Return the distribution of (widths, weights around) of ranges that were drawn.
 
         Rough weights say how far from a range it is worth while to look; they are not part of the answer.
