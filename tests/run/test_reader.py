@@ -59,6 +59,24 @@ def test_a_sum_is_not_taken_from_a_count_and_squares_are_read_when_they_are_need
     assert engine.reads == ["summarise"] * 3
 
 
+def test_a_median_adds_nothing_up_and_a_sum_is_not_taken_from_its_cells(
+    opened: tuple[prdp.Table, Counting],
+) -> None:
+    table, engine = opened
+    median = table.plan(prdp.median("v"), share=1)
+    (found,) = table._reader.read(median.queries[0].read)
+    assert found.records == N
+    assert not found.cells.total.any()
+    drawn(table, median)
+    assert engine.reads == ["summarise"]
+    for query in (prdp.max("v"), prdp.count(), prdp.median("v"), prdp.sum("v")):
+        drawn(table, table.plan(query, share=1))
+    assert engine.reads == ["summarise"] * 2
+    plan = table.plan(prdp.median("v"), prdp.sum("v"), prdp.max("v"), prdp.std("v"), share=1)
+    wide = widened([query.read for query in plan.queries])
+    assert all(not wider.measure.squares or wider.measure.totals for wider in wide.values())
+
+
 def test_queries_of_one_charge_share_the_widest_read(opened: tuple[prdp.Table, Counting]) -> None:
     table, engine = opened
     drawn(table, table.plan(prdp.count(), prdp.sum("v"), prdp.std("v"), prdp.sum("w"), share=1))

@@ -322,7 +322,15 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
         return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
 
     return (
-        Method("choice", choice, for_units=True, divides="group", fineness=FINE_PER_OCTAVE, deep=True),
+        Method(
+            "choice",
+            choice,
+            for_units=True,
+            divides="group",
+            fineness=FINE_PER_OCTAVE,
+            totals=False,
+            deep=True,
+        ),
         Method("framework", base, divides="row", fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
     )
 

@@ -390,7 +390,7 @@ def widened(reads: Sequence[Read]) -> dict[Read, Read]:
     wide: list[CellRead] = []
     for read in reads:
         if isinstance(read, CellRead) and read.measure is not None and not read.by_level:
-            squared = replace(read, measure=replace(read.measure, squares=True))
+            squared = replace(read, measure=replace(read.measure, totals=True, squares=True))
             known = next((place for place, other in enumerate(wide) if squared.serves(other)), None)
             if known is None:
                 wide.append(read)
