@@ -15,6 +15,7 @@ from prdp.mechanisms._threshold import Points, RecordCandidates, SparingCandidat
 from prdp.mechanisms.clip import PER_GROUP, Clip, ClipGroups, finer_bits, picked
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.laws import Gated, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.testing import Seeded
 from tests.cells.test_groups import LEVELS, summaries
@@ -69,6 +70,10 @@ def drawn_at(groups: ClipGroups, tuning: int, places: tuple[int, ...]) -> list[N
     ]
 
 
+def costs(law: PermuteAndFlip) -> list[Fraction]:
+    return [penalty * law.unit for penalty in law.penalties]
+
+
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("counted", "signed"), [(False, False), (False, True), (True, False)])
@@ -87,7 +92,9 @@ def test_every_integer_of_every_law_is_that_of_the_group_s_own_law(
     for which in range(len(clip.finder.tunings)):
         flips = groups.flips(every, which)
         choices = [then(law.laws[which]) for law in laws]
-        assert [flips.law(group) for group in range(len(fine))] == [choice.first for choice in choices]
+        assert [costs(flips.law(group)) for group in range(len(fine))] == [
+            costs(choice.first) for choice in choices
+        ]
         for place in (0, len(flips.climbs) // 2, len(flips.climbs) - 1):
             drawn = drawn_at(groups, which, (place,))
             assert drawn == [one.then(place) for one in choices]
@@ -105,7 +112,9 @@ def test_every_integer_of_each_sign_s_choice_is_that_of_the_group_s_own_law(
         tuning = which - tunings
         above, below = (groups.flips(every, tuning, sign) for sign in (1, -1))
         choices = [then(law.laws[which]) for law in laws]
-        assert [above.law(group) for group in range(len(fine))] == [choice.first for choice in choices]
+        assert [costs(above.law(group)) for group in range(len(fine))] == [
+            costs(choice.first) for choice in choices
+        ]
         last = len(above.climbs) - 1
         for high, low in ((0, 0), (0, last), (last, 0), (last // 2, last // 3)):
             others = [then(choice.then(high)) for choice in choices]

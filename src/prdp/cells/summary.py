@@ -374,7 +374,8 @@ class Summary:
 
     def valued(self) -> Summary:
         """Return the summary of those records alone that have a value."""
-        return replace(self, cells=self.cells.where(~self.cells.missing))
+        missing = self.cells.missing
+        return replace(self, cells=self.cells.where(~missing)) if missing.any() else self
 
     def from_budget(self, quanta: int) -> Summary:
         """Return the summary of those records alone that have at least such a budget.

@@ -305,7 +305,8 @@ class Rank:
         if self.finder is None:
             facts = self._facts_of_all(summary, share)
             return [self.answers_at(ranges, facts, rest) for rest in drawn]
-        known = cache(partial(self._known, self.weighed(summary), share))
+        nobody = replace(summary, cells=summary.cells.where(slice(0)))
+        known = cache(partial(self._known, self.weighed(nobody), share))
         return [self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn]
 
     def answers_at(self, ranges: Ranges, facts: RankFacts, drawn: Any) -> tuple[Answer, ...]:
@@ -435,13 +436,16 @@ class Spacing:
 
         Of all rough widths, by the one that promises most with its noise taken off.
         """
-        best = Fraction(0), 0
+        best = 0, 1, 0  # what is certain over the width, and the width that it promises
         for scouted in _SCOUTED:
             first, last = (bisect_left(edges, end) for end in self._ends(at, side, scouted))
             width, weight = edges[last] - edges[first], below[last] - below[first]
             certain = weight - isqrt(self.seen**2 * (last - first))
-            best = max(best, (Fraction(certain, width), max(1, width * target // max(1, weight))))
-        return best[1]
+            promised = max(1, width * target // max(1, weight))
+            better = certain * best[1] - best[0] * width
+            if better > 0 or (better == 0 and promised > best[2]):
+                best = certain, width, promised
+        return best[2]
 
     def _ends(self, at: int, side: int, width: int) -> tuple[int, int]:
         """Return the edges of so many ranges from one on to a side, itself among them."""
