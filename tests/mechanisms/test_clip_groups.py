@@ -118,7 +118,9 @@ def test_every_integer_of_each_sign_s_choice_is_that_of_the_group_s_own_law(
         last = len(above.climbs) - 1
         for high, low in ((0, 0), (0, last), (last, 0), (last // 2, last // 3)):
             others = [then(choice.then(high)) for choice in choices]
-            assert [below.law(group) for group in range(len(fine))] == [other.first for other in others]
+            assert [costs(below.law(group)) for group in range(len(fine))] == [
+                costs(other.first) for other in others
+            ]
             assert drawn_at(groups, tuning, (low, high)) == [other.then(low) for other in others]
 
 
