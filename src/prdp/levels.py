@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
@@ -147,20 +147,17 @@ class Levels:
     >>> levels = Levels(Fraction(1, 100), Fraction(1))
     >>> levels.top, levels.domains, levels.index(0.25)
     (53, 7, 37)
-    >>> Levels(Fraction(1), Fraction(4)).quantum == Fraction(1, 2**20)
-    True
+
 
     Attributes:
         at_least: The least budget of a record that takes part.
         at_most: The largest budget.
         below: How many octaves of it, at the bottom, are for records beyond the public bounds.
-        quantum: The public rounding step of every level's budget: 2^-20 of the least one within the bounds.
     """
 
     at_least: Fraction
     at_most: Fraction
     below: int = 0
-    quantum: Fraction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.at_least <= self.at_most:
@@ -173,7 +170,15 @@ class Levels:
                 f"budgets from {float(self.at_least):.3g} to {float(self.at_most):.3g} span more "
                 f"than {_MAX_OCTAVES} doublings. Raise at_least or lower at_most."
             )
-        object.__setattr__(self, "quantum", self.at_least * (1 << self.below) / (1 << QUANTUM_BITS))
+
+    @property
+    def quantum(self) -> Fraction:
+        """The public rounding step of every level's budget: 2^-20 of the least one within the bounds.
+
+        >>> Levels(Fraction(1), Fraction(4)).quantum == Fraction(1, 2**20)
+        True
+        """
+        return self.at_least * (1 << self.below) / (1 << QUANTUM_BITS)
 
     @property
     def usual(self) -> int:

@@ -70,7 +70,8 @@ def drawn_at(groups: ClipGroups, tuning: int, places: tuple[int, ...]) -> list[N
     ]
 
 
-def costs(law: PermuteAndFlip) -> list[Fraction]:
+def costs(law: Any) -> list[Fraction]:
+    assert isinstance(law, PermuteAndFlip)
     return [penalty * law.unit for penalty in law.penalties]
 
 

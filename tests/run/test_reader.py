@@ -73,8 +73,8 @@ def test_a_median_adds_nothing_up_and_a_sum_is_not_taken_from_its_cells(
         drawn(table, table.plan(query, share=1))
     assert engine.reads == ["summarise"] * 2
     plan = table.plan(prdp.median("v"), prdp.sum("v"), prdp.max("v"), prdp.std("v"), share=1)
-    wide = widened([query.read for query in plan.queries])
-    assert all(not wider.measure.squares or wider.measure.totals for wider in wide.values())
+    wide: list[Any] = list(widened([query.read for query in plan.queries]).values())
+    assert all(not wider.measure.squares or wider.measure.totals for wider in wide)
 
 
 def test_queries_of_one_charge_share_the_widest_read(opened: tuple[prdp.Table, Counting]) -> None:
