@@ -214,10 +214,12 @@ def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_other
     kept = [
         release
         for release in first
-        if isinstance(release.clipping, Clipping) and 8 * release.clipping.at * release.step >= 700
+        if isinstance(release.clipping, Clipping)
+        and 8 * release.clipping.at * release.step >= 700
+        and not release.clipping.blind  # the gate's noise calls all groups together too poor in one of twenty
     ]
     ends = [release.interval("0.9", tail_factor=8) for release in kept]
     assert len(ends) > 0.9 * runs
-    assert np.isfinite(ends).all(axis=1).mean() > 0.9  # in the others all groups together seemed too poor
+    assert np.isfinite(ends).all()
     covered = sum(low <= 700 * odd <= high for low, high in ends)
     assert binomtest(covered, len(ends), 0.9, alternative="less").pvalue > P_THRESHOLD

@@ -106,10 +106,10 @@ def test_an_odd_group_is_not_covered_where_what_the_groups_spare_is_forgotten() 
     wrong = [
         replace(one, clipping=replace(one.clipping, spared=Fraction(0), mixed=True))
         for one in releases
-        if isinstance(one.clipping, Clipping) and one.clipping.spared  # in half of the runs it chose alone
-    ]
-    assert len(wrong) > 10
-    assert covered(wrong, truth) < 0.85
+        if isinstance(one.clipping, Clipping) and one.clipping.spared > 100 and not one.clipping.blind
+    ]  # in the others it chose alone
+    assert len(wrong) > 20
+    assert covered(wrong, truth) < 0.6
 
 
 def test_units_in_several_groups_are_covered() -> None:

@@ -58,6 +58,8 @@ def test_intervals_cover_what_was_dropped_and_those_of_the_noise_do_not(rare: in
         for low, high in (release.interval("0.95", tail_factor=8) for release in releases)
     ]
     assert np.mean(covered) > 0.93
+    shown = [(release.interval("0.95"), 10_000 if release.excludes else truth) for release in releases]
+    assert np.mean([low <= said <= high for (low, high), said in shown]) > 0.93
     if rare == 300:
         noise = [release.interval("0.95", tail_factor=1) for release in releases]
         assert np.mean([low <= truth <= high for low, high in noise]) < 0.2

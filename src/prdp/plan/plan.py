@@ -119,13 +119,14 @@ def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answere
                 rank = (snapshot, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
                     close = snapshot and part.share < _MUCH * shares[kind]
-                    best[kind] = (rank, _kept(charge, at, _covered(clipping), close=close))
+                    covered = {} if part.chosen is not None else {"tail_factor": _covered(clipping)}
+                    best[kind] = (rank, _kept(charge, at, close=close) | covered)
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
 
-def _kept(charge: AnsweredCharge, at: Fraction, covered: int, *, close: bool) -> dict[str, Any]:
-    facts = {"at": spelled(at), "charge": charge.number, "question": in_words(charge.purpose)}
-    return {**facts, "close": close, "tail_factor": covered}
+def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any]:
+    question = in_words(charge.purpose)
+    return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
 
 
 def _covered(clipping: Clipping | None) -> int:
