@@ -21,6 +21,7 @@ from prdp.declare.key_search import PRIVATE
 from prdp.declare.units import MAX_ROWS
 from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import PrdpError, shown_part
+from prdp.expressions.nodes import columns
 from prdp.ledger import shown_place
 from prdp.plan.labels import excluded_records, remedy
 from prdp.projects.fields import json_schema
@@ -107,6 +108,9 @@ def _facts(facts: Facts) -> Iterator[Line]:
         limit = "max_rows is not declared: a limit of a unit's rows, such as max_rows = 20, narrows intervals"
         yield f"unit {facts.unit.id}", f"{limit}, and what is beyond it is cut off", LOOK
     yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
+    if columns(policy.expression) and policy.levels.at_least == policy.levels.at_most:
+        alike = "every record within the bounds has the same budget: the policy gives at_most to all of them"
+        yield "policy", alike, LOOK
     if text := warned(policy):
         yield "policy", text, LOOK
 

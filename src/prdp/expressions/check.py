@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, assert_never
@@ -163,6 +164,7 @@ def joined_texts(parts: Iterable[Node], span: Span | None = None) -> Call:
     return Call("concat", tuple(flat), span=span)
 
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _LONGEST_SHOWN = 40
 
 Typed = tuple[Node, Kind | None]
@@ -429,7 +431,9 @@ def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: 
         case Text(), Kind.MOMENT:
             return HOW_TO_WRITE_MOMENTS
         case Text(), Kind.NUMBER:
-            return "Write the number without quotes."
+            if _NUMBER.fullmatch(literal.value):
+                return f"Write {literal.value}, without quotes."
+            return f"{text_literal(literal.value)} is not a number: compare values of one type."
         case Number(), Kind.TEXT:
             return f"Write {text_literal(number_text(literal.value))}, in quotes."
         case _:

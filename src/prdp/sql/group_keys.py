@@ -12,7 +12,7 @@ from typing import Any
 
 from prdp.declare.columns import derived_rounding
 from prdp.declare.key_search import KeySearch
-from prdp.errors import Argument, InvalidRequest, Words
+from prdp.errors import Argument, InvalidRequest, Part
 from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.nodes import (
     Boolean,
@@ -172,8 +172,17 @@ def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Query
     reader.refuse(
         item.checked.source,
         f"the keys of {item.text} are not public, and no part of the share can find them",
-        _advice(item.text, item.names[0]),
+        (*_advice(item.text, item.names[0]), *_missing_bounds(item, queryable.planner)),
     )
+
+
+def _missing_bounds(item: GroupItem, planner: Planner) -> tuple[Part, ...]:
+    """Return advice to declare the bounds of columns by which numbers are grouped."""
+    numbers = {name for name in columns(item.checked.node) if planner.schema[name].kind is Kind.NUMBER}
+    missing = sorted(numbers - planner.bounds.keys())
+    if not missing:
+        return ()
+    return (" Or declare ", Argument("bounds", dict.fromkeys(missing, (0, 10**6))), ".")
 
 
 def _can_be_searched(item: GroupItem, queryable: Queryable) -> bool:
@@ -189,7 +198,7 @@ def _can_be_searched(item: GroupItem, queryable: Queryable) -> bool:
     return True
 
 
-def _advice(text: str, name: str) -> Words:
+def _advice(text: str, name: str) -> tuple[Part, ...]:
     """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
     dates = _DATE_PART.search(text)
     where = (
