@@ -46,6 +46,31 @@ def test_types_may_be_called_as_other_databases_do(tmp_path: Path) -> None:
     assert "days INTEGER" in " ".join(piped("check", folder=tmp_path).stdout.split())
 
 
+def test_policies_are_compared_without_records_like_the_real_ones(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    (tmp_path / "policies.toml").write_text('[policies]\nflat = "1"\n')
+    ran = piped("compare", COUNT, "--policies", "policies.toml", "--runs", "2", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "uniform within the public bounds" in " ".join(ran.stdout.split())
+
+
+def test_no_heading_of_the_account_is_an_expression(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    text = "SELECT AVG(CASE WHEN days > 20 THEN 1 ELSE 0 END) AS late FROM loans"
+    assert piped("ask", text, "--share", "0.1", folder=tmp_path).returncode == 0
+    listing = piped("ledger", folder=tmp_path).stdout
+    assert "mean_low" in listing
+    assert "END_low" not in listing
+
+
+def test_a_policy_that_gives_all_records_at_most_is_pointed_out(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    declared = ("--type", "days=integer", "--bounds", "days=1:60", "--at-most", "1")
+    assert piped("init", "loans.csv", "--policy", "100 / days", *declared, folder=tmp_path).returncode == 0
+    checked = " ".join(piped("check", folder=tmp_path).stdout.split())
+    assert "every record within the bounds has the same budget" in checked
+
+
 def test_a_column_that_is_described_is_named_as_one(tmp_path: Path) -> None:
     write_project(tmp_path)
     ran = piped("describe", "days", folder=tmp_path)

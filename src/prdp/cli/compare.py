@@ -10,13 +10,13 @@ import typer
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.messages import plain
-from prdp.cli.preview import LIKE, RUNS, percent, synthetic, without_records
+from prdp.cli.preview import EVENLY, LIKE, RUNS, percent, synthetic, without_records
 from prdp.cli.printing import counting, grid, show, show_json
 from prdp.declare.exact import exact_share
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project, named_in, project
 from prdp.projects.toml_file import ProjectText, read
-from prdp.testing.preview import Errors, policies_of, preview
+from prdp.testing.preview import EVEN, Errors, policies_of, preview
 from prdp.testing.truth import left_out_of
 
 _POLICIES = typer.Option(
@@ -37,7 +37,7 @@ def compare(
     ] = None,
     *,
     policies: Annotated[Path, _POLICIES],
-    like: Annotated[str, LIKE],
+    like: Annotated[str, LIKE] = EVEN,
     share: Annotated[str, typer.Option(help="The share of each answer.", metavar="SHARE")] = "0.1",
     runs: Annotated[int, RUNS] = 50,
     file: Annotated[Path | None, given.PROJECT] = None,
@@ -62,7 +62,7 @@ def compare(
         show_json([{"policy": name, "question": text, "column": line.column, "median": line.median,
                     "often": line.often, "flagged": line.flagged} for name, text, line in found])  # fmt: skip
     else:
-        _show(found, share, runs, _left_out(tried, synthetics))
+        _show(found, share, runs, [*[EVENLY] * (like == EVEN), *_left_out(tried, synthetics)])
 
 
 def _found(

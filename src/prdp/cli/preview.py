@@ -24,7 +24,7 @@ from prdp.testing.preview import EVEN, Errors, is_law, made_up, roundings_of
 from prdp.testing.preview import preview as measured
 from prdp.testing.truth import left_out_of
 
-_EVENLY = (
+EVENLY = (
     "On 100,000 made-up records, uniform within the public bounds. Errors on your records differ: describe "
     "them with --like, a file or a distribution such as balance=lognormal:8,1,n=40000."
 )
@@ -77,7 +77,7 @@ def preview(
     if as_json:
         show_json([{"share": str(one), **_plain(line)} for one, line in found])
     else:
-        _show(found, runs, [_EVENLY * (like == EVEN), left_out_of(opened, name, records)])
+        _show(found, runs, [EVENLY * (like == EVEN), left_out_of(opened, name, records)])
     if plot is not None:
         style.save(_drawn(found), plot)
 

@@ -470,10 +470,12 @@ class ReleaseTable(Completed):
 
     def _heads(self) -> list[str]:
         """Return the heads: of one question, a column each for the answer and its ends."""
+        short = [*(_head(name, "group") for name in self.by), *(_head(name) for name in self.asked)]
+        names = list(_named_apart([(name, []) for name in short]))
         if len(self.asked) != 1 or not self.releases:
-            return list(map(printable, self.names))
-        ends = [f"{self.names[-1]}_{end}" for end in _ends(self._examples[0])]
-        heads = [*self.names, *ends, *([f"{self.names[-1]}_flag"] if self._flagged() else [])]
+            return list(map(printable, names))
+        ends = [f"{names[-1]}_{end}" for end in _ends(self._examples[0])]
+        heads = [*names, *ends, *([f"{names[-1]}_flag"] if self._flagged() else [])]
         return list(map(printable, heads))
 
     def _cells(self) -> list[list[str]]:
@@ -553,6 +555,16 @@ def _numbers_of(edges: Sequence[Fraction]) -> list[int] | list[float]:
     if all(edge.denominator == 1 and -(2**63) <= edge < 2**63 for edge in edges):
         return [int(edge) for edge in edges]
     return [float(edge) for edge in edges]
+
+
+def _head(name: str, instead: str = "") -> str:
+    """Return what a column is headed by: of a long expression, the aggregate alone, or ``instead``.
+
+    >>> _head("mean_pay"), _head("mean_CASE WHEN vip THEN 1 ELSE 0 END"), _head("CAST(age AS INT)", "group")
+    ('mean_pay', 'mean', 'group')
+    """
+    long = "CASE WHEN " in name or "CAST(" in name
+    return (instead or name.partition("_")[0]) if long else name
 
 
 def _named_apart(columns: Sequence[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
