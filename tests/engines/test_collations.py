@@ -16,8 +16,7 @@ OF_TEXTS = ("A", "É", "ABC", "b", "aBC", "C", "TEAM MANAGER")
 """Texts that collations take for others of ``ROW_RECORDS``."""
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT"])
-class TestEveryFunctionOfCollatedTexts(RowContract):
+class CollatedTexts(RowContract):
     @pytest.fixture(autouse=True)
     def _collated(self, collation: str) -> None:
         self.collation = collation
@@ -36,3 +35,14 @@ class TestEveryFunctionOfCollatedTexts(RowContract):
             for place, text in enumerate(OF_TEXTS)
         ]
         return [*ROW_RECORDS, *more]
+
+
+@pytest.mark.parametrize("collation", ["NFC", "NOCASE.NOACCENT"])
+class TestEveryFunctionOfCollatedTexts(CollatedTexts):
+    """The collations that together do all that the others do."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT"])
+class TestEveryFunctionOfOtherCollatedTexts(CollatedTexts):
+    """Each of two that are above in one."""
