@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from prdp.cells.columns import exact_column
 from prdp.cells.summary import Cell, CellKey, Summary
 from prdp.mechanisms._tail import COUNT_MENU, OCTAVES, SUM_MENU, TailRule, in_caps
 from prdp.mechanisms._threshold import PointFinder, Tuning, caps_at
@@ -198,7 +199,7 @@ def factor_of(clipping: Clipping, masses: Sequence[int], steps: int, share: Frac
     weights = np.array([masses], dtype=np.float64) * worth
     sides_of = [rule.visible(weights, weights, 1)]
     depth = float(TUNING.fall / TUNING.seen)
-    caps = in_caps(np.array([steps]), clipping.at / share)
+    caps = in_caps(exact_column([steps]), clipping.at / share)
     (place,) = rule.selected(clipping, (scale,), depth, sides_of, caps)[0]
     return SUM_MENU[place]
 
@@ -226,6 +227,16 @@ def test_the_factor_follows_from_what_was_drawn_and_not_from_true_masses(seed: i
             true = law.laws[which].then(place).values[1:]
             twin_differs += clipping.selected[1] != factor_of(facts, true, total, share, scale)
     assert twin_differs > 0
+
+
+@pytest.mark.parametrize("steps", [-3, 10**4, 10**6])
+def test_a_factor_does_not_depend_on_the_unit_even_where_no_float_holds_the_answer(steps: int) -> None:
+    share, huge = Fraction(1, 2), 10**400
+    clipping = Clipping(Fraction(500), Fraction(10**7), Fraction(1, 5), Fraction(5, 2), 2, blind=False)
+    larger = replace(clipping, at=clipping.at * huge, most=clipping.most * huge)
+    scale, masses = Fraction(2500), [900, 400, 200, *[0] * (OCTAVES - 3)]
+    expected = factor_of(clipping, masses, steps, share, scale)
+    assert factor_of(larger, masses, steps * huge, share, scale * huge) == expected
 
 
 def test_half_octaves_are_on_the_ladder() -> None:

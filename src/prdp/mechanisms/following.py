@@ -162,6 +162,8 @@ class Following:
     Why:
         At the point b, r moves the clipped total by at most b · E(r), which noise of scale b / share hides.
         b follows from what was drawn and from policy and bounds. In full: proofs/following.md.
+        What is drawn here must never enter a rule that selects anything of the sum, such as its tail factor,
+        which is stated and recorded before (proofs/tail.md).
 
     Attributes:
         pairs: From a point of the sum to that of records, or of squares.
