@@ -51,7 +51,7 @@ def test_a_quantile_starts_from_its_earlier_answer_and_any_quantile_from_the_wei
     older = table.filter("age >= 40").filter("v > 0")
     same = table.filter("v > 0 AND age >= 40")
     known = entry(3, older, answer=2900)
-    question = "median of v where age >= 40 AND v > 0, by rank, range 0 to 1000000000 of 1"
+    question = "median of v where age >= 40 AND v > 0, by rank, range 0 to 1000000000 in steps of 1"
     reported = {"charge": 3, "question": question, "close": True}
     found = warm_start_of(same.plan(prdp.median("v"), share=TENTH), known)
     assert found == {MEDIAN: {"at": "2900"} | reported, WEIGHTS: {"at": "4"} | reported}
@@ -123,7 +123,7 @@ def test_the_exact_answer_is_stored_and_the_next_one_says_where_it_warm(tmp_path
     assert isinstance(first.chosen, Ranked)
     assert first.chosen.clipping is not None
     assert Fraction(stored[WEIGHTS]["at"]) == first.chosen.clipping.at / 2**20
-    words = "charge 0 (median of v, by rank, range 0 to 1000000000 of 1)"
+    words = "charge 0 (median of v, by rank, range 0 to 1000000000 in steps of 1)"
     assert "started from" not in dict(first.choices)
     assert dict(second.choices)["started from"] == f"the answer of {words}, the weights of {words}"
     assert table.ledger.entries[1].release == second

@@ -156,7 +156,7 @@ def test_a_name_is_found_whatever_its_token_is_and_no_other_name() -> None:
         ),
         (
             asked({"query": "sum", "of": "v", "range": [0, 9, 1]}, over=["b", "a"]),
-            "sum of v over a, b, by clip, range 0 to 9 of 1",
+            "sum of v over a, b, by clip, range 0 to 9 in steps of 1",
         ),
         (asked({"query": "quantile", "of": "v", "at": ["1/2"]}), "median of v, by clip"),
         (asked({"query": "quantile", "of": "v", "at": ["1/4", "1/3"]}), "1/4, 1/3 quantiles of v, by clip"),

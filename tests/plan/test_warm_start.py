@@ -66,7 +66,7 @@ def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> No
         "in groups": older.group_by("age", keys=[50, 60]).plan(prdp.sum("v"), share=TENTH),
     }
     found = {name: warm_start_of(plan, entry(3, older, at=7)) for name, plan in plans.items()}
-    words = "sum of v where age >= 40 AND v > 0, by clip, range 0 to 1000000000 of 1"
+    words = "sum of v where age >= 40 AND v > 0, by clip, range 0 to 1000000000 in steps of 1"
     known = {"at": "7", "charge": 3, "question": words, "close": True, "tail_factor": 8}
     assert found.pop("same") == {SUM: known}
     assert not any(found.values())

@@ -133,7 +133,7 @@ def test_whoever_prints_an_average_of_nothing_is_warned_that_there_may_be_nothin
     texts = [f"SELECT {item} AS x, COUNT(*) AS n FROM people WHERE job = '{job}'" for job in ("cook", "chef")]
     nobody, everybody = (chefs.sql(text, share="1/2") for text in texts)
     assert nobody["x"] == [None]
-    assert f"NULL stands where the released count is below 1: {NOTHING}" in nobody.notes
+    assert f"NULL where the released count is below 1: {NOTHING}" in nobody.notes
     assert NOTHING not in str(everybody)
 
 

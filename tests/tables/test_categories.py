@@ -32,6 +32,10 @@ def test_every_category_is_a_key_whether_or_not_a_record_has_it(frame: Any) -> N
     declared = "the categories of the column's type, public by declaration"
     assert declared in str(counts)
     assert declared in counts.to_pandas().attrs["notes"]
+    both = {"job": "categories", "age": [20, 30]}
+    crossed = table.group_by(["job", "age"], keys=both).count(share="1/4")
+    assert [key for key in crossed.keys if key[1] == 20] == [("chef", 20), ("clerk", 20), ("judge", 20)]
+    assert declared in str(crossed)
     again = table.group_by("job", keys=LISTED).count(share="1/2")
     assert again.releases == counts.releases  # the same question, recorded with its declaration
     assert declared in str(again)

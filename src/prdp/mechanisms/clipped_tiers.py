@@ -185,7 +185,7 @@ class TierAnswers:
         return last + 1
 
     def visible(self, ways: Sequence[Way], totals: Sequence[int], kept: int) -> bool:
-        """Return whether the total of any dropped tier stands out of its noise."""
+        """Return whether the total of any dropped tier exceeds its noise."""
         dropped = range(kept, len(ways))
         return any(abs(totals[tier]) >= VISIBLE * self.noise(tier, ways[tier]).scale for tier in dropped)
 

@@ -144,8 +144,6 @@ def _range_in_words(low: Fraction, high: Fraction, round_to: Fraction) -> str:
     >>> _range_in_words(Fraction(0), Fraction(100), Fraction(1, 100))
     ', range 0 to 1 in steps of 1/100'
     """
-    if round_to == 1:
-        return f", range {low} to {high} of 1"
     return f", range {low * round_to} to {high * round_to} in steps of {round_to}"
 
 

@@ -32,7 +32,7 @@ MAX_JOINED = 1_000_000
 """Largest number of pairs of rows that a join of grouped results looks at."""
 
 
-_OF_NOTHING = "NULL stands where the released count is below 1: there may be no such values"
+_OF_NOTHING = "NULL where the released count is below 1: there may be no such values"
 
 
 class Drawn(Protocol):

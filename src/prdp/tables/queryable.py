@@ -488,7 +488,7 @@ class Queried(Opened, Questions[Release]):
                 public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys. By default,
                 half of each query's share finds the keys privately.
                 ``"categories"`` declares that the categories of a pandas categorical or a Polars Enum are
-                public, and takes them; the answers say so. What
+                public, and takes them; the answers say so: for all columns, or in the dict for one. What
                 ``find_keys`` found will do as well.
             other: Whether there is one more group, of all records that have none of the listed keys.
         """
@@ -500,6 +500,10 @@ class Queried(Opened, Questions[Release]):
             notes = (f"keys of {', '.join(named)}: {_DECLARED}",)
         else:
             self._refuse_shared(keys, "keys=")
+        if isinstance(keys, Mapping) and not notes:
+            declared = [name for name, one in keys.items() if isinstance(one, str) and one == "categories"]
+            keys = {name: self._categories(name) if name in declared else one for name, one in keys.items()}
+            notes = (f"keys of {', '.join(declared)}: {_DECLARED}",) if declared else ()
         if isinstance(keys, ReleaseTable):
             keys = _keys_of(keys, by, other=other)
         planner = self.planner
