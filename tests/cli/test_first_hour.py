@@ -388,7 +388,7 @@ def test_tables_and_columns_are_completed(folder: Path) -> None:
     ("option", "place"),
     [
         ("--output", "no_folder/n.csv"),
-        ("--output", "n.xlsx"),
+        ("--output", "n.ods"),
         ("--plot", "n.jpg"),
         ("--plot", "no_folder/n.png"),
     ],

@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import tomllib
+import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prdp
+from prdp.release.formats.document import as_text
 from prdp.release.formatting import html_table
 from prdp.safety.plain_text import csv_cell, printable, safe_json
 from tests.cli.running import piped, quickly
@@ -52,13 +57,13 @@ def is_harmless(text: str, but: str = "\n") -> bool:
     return all(letter.isprintable() or letter in but for letter in text)
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
+@pytest.mark.parametrize("form", ["table", "csv", "json", "html", "md", "tex"])
 @pytest.mark.parametrize("columns", [40, 200])
 def test_answers_obey_nobody(folder: Path, form: str, columns: int) -> None:
     ran = quickly("ask", STATEMENT, "--share", "0.5", "--format", form, columns=columns)
     assert ran.exit_code == 0, ran.output
     assert is_harmless(ran.stdout, "\n\t" if form == "csv" else "\n")
-    for name in ("a.csv", "a.json", "a.txt"):
+    for name in ("a.csv", "a.json", "a.txt", "a.html", "a.md", "a.tex"):
         ran = quickly("ask", STATEMENT, "--share", "0.5", "--output", name)
         assert ran.exit_code == 0, ran.output
         assert is_harmless((folder / name).read_text(encoding="utf-8"), "\n\t")
@@ -75,6 +80,63 @@ def test_csv_of_answers_holds_no_formula_and_keeps_numbers(folder: Path) -> None
     python = prdp.project()["t"].group_by(COLUMN, keys=KEYS).count(share="1/10").to_csv()
     assert python is not None
     assert not [row for row in csv.reader(io.StringIO(python)) if row[0].startswith(("=", "@", "\t"))]
+
+
+class Cells(HTMLParser):
+    """The texts of a page's table cells, and all tags that it has."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.tags: set[str] = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
+        self.tags.add(tag)
+        self.cells += [""] * (tag == "td")
+
+    def handle_data(self, data: str) -> None:
+        if self.cells:
+            self.cells[-1] += data
+
+
+MARKUP = ["<script>alert(1)</script>", "a | b", "[x](javascript:alert(1))", r"\input{/etc/passwd}", "{=1}"]
+
+
+def answers_of(keys: list[str]) -> prdp.ReleaseTable:
+    table = prdp.open({"k": np.array(keys)}, policy=1, synthetic=True)
+    return table.group_by("k", keys=keys).count(share="1/2")
+
+
+def test_keys_are_texts_in_pages_and_documents(tmp_path: Path) -> None:
+    answers = answers_of([*KEYS, *MARKUP])
+    page = Cells(answers.to_html() or "")
+    assert not {"script", "a", "img"} & page.tags
+    assert {printable(key) for key in MARKUP} <= set(page.cells)
+    markdown = as_text(answers.document(), ".md")
+    rows = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {len(answers.columns()) + 1}
+    assert not re.search(r"(?<!\\)[<\[]", markdown.replace("**", ""))
+    latex = as_text(answers.document(), ".tex")
+    assert r"\input" not in latex
+    assert r"\textbackslash{}input\{" in latex
+    assert is_harmless(page.rawdata + markdown + latex)
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula_or_a_link(tmp_path: Path) -> None:
+    answers_of([*KEYS, *MARKUP]).to_excel(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
+        sheet, texts, styles = (
+            book.read(f"xl/{name}.xml").decode() for name in ("worksheets/sheet1", "sharedStrings", "styles")
+        )
+    assert "<f>" not in sheet
+    assert "hyperlink" not in sheet
+    assert re.search(r"<t[^>]*>=1\+1</t>", texts), "the key is there, as a text"
+    looks = re.findall(r"<xf .*?>", styles.split("<cellXfs")[1])
+    worn = {int(style) for style in re.findall(r's="(\d+)" t="s"', sheet)}
+    assert worn
+    assert all('quotePrefix="1"' in looks[style] for style in worn), "still texts when edited"
+    assert is_harmless(texts, "\n\r")
 
 
 def test_json_of_answers_is_what_the_keys_are(folder: Path) -> None:

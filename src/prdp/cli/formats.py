@@ -1,4 +1,4 @@
-"""Print the answers to a statement: as a grid for people, or as CSV, JSON and Parquet for programs."""
+"""Print the answers to a statement: as a grid, for programs, or as a file that is ready to print."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from rich.console import Console, RenderableType
 from prdp.cli.messages import plain, write
 from prdp.cli.printing import grid, show
 from prdp.errors import InvalidRequest
+from prdp.release.formats.document import as_text
+from prdp.release.formats.xlsx import write_xlsx
 from prdp.release.formatting import as_json, in_a_cell, optional_library, value_and_ends
 from prdp.release.release import Release
 from prdp.release.table import shown_key
@@ -32,12 +34,20 @@ class Format(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+    HTML = "html"
+    MARKDOWN = "md"
+    LATEX = "tex"
+    XLSX = "xlsx"
+
+
+_FILES = (Format.PARQUET, Format.XLSX)
+"""Formats that no terminal shows."""
 
 
 def refuse_unwritable(form: Format | None, output: Path | None) -> None:
     """Refuse, before anything is charged, a file that answers could not be written to."""
-    if form is Format.PARQUET and output is None:
-        raise InvalidRequest("--format parquet needs a file: add --output answers.parquet")
+    if form in _FILES and output is None:
+        raise InvalidRequest(f"--format {form} needs a file: add --output answers.{form}")
     if output is None:
         return
     if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
@@ -45,9 +55,11 @@ def refuse_unwritable(form: Format | None, output: Path | None) -> None:
     known = (*(f".{one}" for one in Format if one is not Format.TABLE), ".txt", "")
     if form is None and output.suffix.lower() not in known:
         raise InvalidRequest(
-            f"--output {output.name} says no form by its ending: write .csv, .json, .parquet or .txt, or add "
-            "--format."
+            f"--output {output.name} says no form by its ending: write .csv, .json, .parquet, .html, .md, "
+            ".tex, .xlsx or .txt, or add --format."
         )
+    if form_of(form, output) is Format.XLSX:
+        optional_library("xlsxwriter", "publish")
 
 
 def form_of(form: Format | None, output: Path | None) -> Format:
@@ -71,9 +83,14 @@ def show_answers(
     if form is Format.TABLE and output is None:
         show(*_for_people(answers, std_errors=std_errors))
         return
+    if form is Format.XLSX and output is not None:
+        write_xlsx(output, {"Table": answers.document(std_errors=std_errors)})
+        return
     columns = answers.to_dict(std_errors=std_errors)
     text = str(answers)
-    if form in (Format.CSV, Format.JSON):
+    if form in (Format.HTML, Format.MARKDOWN, Format.LATEX):
+        text = as_text(answers.document(std_errors=std_errors), f".{form}")
+    elif form in (Format.CSV, Format.JSON):
         text = _csv(columns) if form is Format.CSV else _json(answers, columns)
     if output is None:
         write(text.rstrip("\n"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from prdp.declare.groups import Bin, KeyValue, Others
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
+from prdp.release.formats.document import Document, as_text, write
 from prdp.release.formatting import html_table, marks, optional_library
 from prdp.release.public_names import Completed, renamed
 from prdp.release.release import Release
@@ -118,7 +119,7 @@ class ReleaseTable(Completed):
         recorded_at: When it was charged, for answers that were recorded before; empty for new ones.
     """
 
-    internals: ClassVar = frozenset({"lines", "lines_within"})
+    internals: ClassVar = frozenset({"document", "lines", "lines_within"})
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("sort('n', descending=True)", "sort_values", "order_by", "sort_index"),
         **renamed("top(10)", "head", "nlargest", "limit"),
@@ -384,6 +385,26 @@ class ReleaseTable(Completed):
         """Write the ``columns`` as a Parquet file; the question and its caveats are in the metadata."""
         table = self.to_arrow(level, std_errors=std_errors)
         optional_library("pyarrow.parquet", "arrow").write_table(table, path)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, std_errors: bool = False) -> str | None:
+        """Write the ``columns`` with their notes as an HTML page that prints well, or return it."""
+        text = as_text(self.document(std_errors=std_errors), ".html")
+        if path is None:
+            return text
+        Path(path).write_text(text, encoding="utf-8")
+        return None
+
+    def to_excel(self, path: str | os.PathLike[str], *, std_errors: bool = False) -> None:
+        """Write the ``columns`` with their notes as a spreadsheet, in which no key is a formula.
+
+        It needs ``pip install 'prdp[publish]'``.
+        """
+        write(self.document(std_errors=std_errors), Path(path).with_suffix(".xlsx"))
+
+    def document(self, *, std_errors: bool = False) -> Document:
+        """Return the ``columns`` with title and notes, ready to print."""
+        notes = self._notes()[len(self) > _SHOWN_ROWS :]
+        return Document(self._title(), self.columns(std_errors=std_errors), notes)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answers with their intervals as error bars, and return matplotlib's axes.

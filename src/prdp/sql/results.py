@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
 from prdp.release import formatting
+from prdp.release.formats.document import Document, as_text, write
 from prdp.release.formatting import html_table, optional_library
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
@@ -18,6 +20,8 @@ from prdp.safety.plain_text import printable
 from prdp.sql.estimates import ComputedAnswer
 
 if TYPE_CHECKING:
+    import os
+
     import pandas
 
 _SHOWN_ROWS = 40
@@ -125,6 +129,22 @@ class SqlAnswers:
                 flags = [cell.flag if isinstance(cell, Release | ComputedAnswer) else "" for cell in cells]
                 found[_free(f"{name}_flag", found)] = flags
         return found
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, std_errors: bool = False) -> str | None:
+        """Write ``to_dict`` with its notes as an HTML page that prints well, or return it."""
+        text = as_text(self.document(std_errors=std_errors), ".html")
+        if path is None:
+            return text
+        Path(path).write_text(text, encoding="utf-8")
+        return None
+
+    def to_excel(self, path: str | os.PathLike[str], *, std_errors: bool = False) -> None:
+        """Write ``to_dict`` with its notes as a spreadsheet; it needs ``pip install 'prdp[publish]'``."""
+        write(self.document(std_errors=std_errors), Path(path).with_suffix(".xlsx"))
+
+    def document(self, *, std_errors: bool = False) -> Document:
+        """Return ``to_dict`` with the statement and its notes, ready to print."""
+        return Document(self.text, self.to_dict(std_errors=std_errors), self.notes)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the numbers with their intervals, by the statement's names, and return matplotlib's axes.

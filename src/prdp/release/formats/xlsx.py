@@ -1,0 +1,100 @@
+"""Tables as a spreadsheet: a sheet each, with title, header, number formats, notes; no text is a formula."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from prdp.errors import InvalidRequest
+from prdp.release.formats.document import NO_LIMIT, Document, is_number
+from prdp.release.formatting import optional_library
+from prdp.safety.plain_text import printable
+
+_MAX_ROWS, _MAX_NAME, _MAX_WIDTH = 1_048_576, 31, 50
+_MAX_UPRIGHT = 6  # columns
+_FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
+
+
+def write_xlsx(path: Path, documents: Mapping[str, Document], notes: Sequence[str] = ()) -> None:
+    """Write tables to a spreadsheet, each to a sheet of its name; general notes go to one more.
+
+    Raises:
+        InvalidRequest: The library is not there, or a table has more rows than a sheet.
+    """
+    library = optional_library("xlsxwriter", "publish")
+    plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    book = library.Workbook(str(path), plain)
+    names: list[str] = []
+    for name, document in documents.items():
+        names.append(_sheet_name(name, names))
+        _add(book, book.add_worksheet(names[-1]), document)
+    if notes:
+        sheet = book.add_worksheet(_sheet_name("Notes", names))
+        sheet.set_column(0, 0, 100)
+        wrapped = book.add_format({"text_wrap": True, "valign": "top", "quote_prefix": True})
+        for place, note in enumerate(notes):
+            sheet.write_string(place, 0, printable(note), wrapped)
+    book.close()
+
+
+def _sheet_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name that a sheet can have.
+
+    >>> _sheet_name("a/b", []), _sheet_name("A_b", ["a_b"]), _sheet_name("", [])
+    ('a_b', 'A_b 2', 'Table')
+    """
+    short = _FORBIDDEN.sub("_", printable(name))[:_MAX_NAME] or "Table"
+    free, number = short, 2
+    while free.lower() in {one.lower() for one in taken}:
+        end = f" {number}"
+        free, number = short[: _MAX_NAME - len(end)] + end, number + 1
+    return free
+
+
+def _add(book: Any, sheet: Any, document: Document) -> None:
+    first, names = 3, list(document.columns)
+    rows = len(document.rows)
+    if rows + first + len(document.notes) > _MAX_ROWS:
+        raise InvalidRequest(
+            f"a spreadsheet has {_MAX_ROWS:,} rows, too few for {rows:,}. Write CSV or Parquet."
+        )
+    text, title = (book.add_format({"quote_prefix": True, "bold": bold}) for bold in (False, True))
+    title.set_font_size(13)
+    sheet.write_string(0, 0, printable(document.title), title)
+    for place, (name, head) in enumerate(zip(names, document.heads, strict=True)):
+        number = document.is_number(name)
+        look = {"bold": True, "top": 2, "bottom": 1, "text_wrap": True, "quote_prefix": True}
+        sheet.write_string(
+            first - 1, place, head, book.add_format(look | {"align": "right" if number else "left"})
+        )
+        decimals = document.decimals_of(name)
+        shown = book.add_format({"num_format": "#,##0" + ("." + "0" * decimals if decimals else "")})
+        sign = book.add_format({"align": "right", "quote_prefix": True}) if number else text
+        for row, value in enumerate(document.columns[name], first):
+            _write(sheet, (row, place), value, shown, sign)
+        widest = max((len(line[place]) for line in [document.heads, *document.rows]), default=8)
+        sheet.set_column(place, place, min(_MAX_WIDTH, widest + 2))
+    for place, note in enumerate(document.lines, first + rows + 1):
+        sheet.write_string(place, 0, note, text)
+    sheet.freeze_panes(first, 0)
+    sheet.repeat_rows(first - 1)
+    sheet.fit_to_pages(1, 0)
+    sheet.set_paper(9)  # A4
+    if len(names) > _MAX_UPRIGHT:
+        sheet.set_landscape()
+
+
+def _write(sheet: Any, place: tuple[int, int], value: Any, shown: Any, sign: Any) -> None:
+    """Write a cell: a finite number as one, anything else as a text."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return
+    if is_number(value) and math.isfinite(value):
+        sheet.write_number(*place, value, shown)
+    elif is_number(value):
+        sheet.write_string(*place, NO_LIMIT, sign)
+    else:
+        text = str(value).lower() if isinstance(value, bool) else printable(str(value))
+        sheet.write_string(*place, text, sign)
