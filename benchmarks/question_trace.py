@@ -152,8 +152,8 @@ def main() -> None:
     table.sql(STATEMENT.format(40), share="1/10")
     warm_statement = traced(lambda: table.sql(STATEMENT.format(41), share="1/10"))
     asked = {
-        "where(..).sum(..)": filtered_sum,
-        "where(..).sum(..), warm": warm_sum,
+        "filter(..).sum(..)": filtered_sum,
+        "filter(..).sum(..), warm": warm_sum,
         "group_by(..).mean(..)": grouped_mean,
         "SELECT .. GROUP BY .., warm": warm_statement,
     }

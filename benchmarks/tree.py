@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve()
-SUM = "where(..).sum(..)"
+SUM = "filter(..).sum(..)"
 NOT_QUESTIONS = ("cli", "ledger", "local", "testing")
 """Packages that write JSON of other kinds: output, accounts, campaigns."""
 
