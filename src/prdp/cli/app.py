@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 import warnings
@@ -93,6 +94,9 @@ _MEANT = {
     "version": "prdp --version",
 }
 """Hints at what to write in place of commands that others have."""
+
+_OBJECTS = 200_000
+"""How many new objects are looked through for garbage: modules make that many, and none of it is."""
 
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 
@@ -210,5 +214,6 @@ def common(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(_OBJECTS)
     warnings.showwarning = lambda message, *_: complain(f"note: {message}")
     app()

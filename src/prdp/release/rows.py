@@ -7,9 +7,10 @@ Nothing of the records is held here; a column says no more than its releases do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -199,6 +200,12 @@ class ReleaseColumn(LazySequence[Release]):
         parts = tuple(part[place] for part in self.parts)
         return _completed(template, template.question + self.abouts[place], int(self.steps[place]), parts)
 
+    def __iter__(self) -> Iterator[Release]:
+        parts: Iterable[Row] = zip(*self.parts, strict=True) if self.parts else repeat((), len(self))
+        for (steps, which), about, own in zip(self.numbers(), self.abouts, parts, strict=True):
+            template = self.templates[which]
+            yield _completed(template, template.question + about, steps, own)
+
     def examples(self) -> list[Release]:
         """Return one release for each different set of facts, in the order of the groups."""
         return [self[place] for place in sorted(self._alike()[0])]
@@ -304,6 +311,9 @@ class ReleaseRows(LazySequence[Row]):
 
     def __len__(self) -> int:
         return len(self.columns[0])
+
+    def __iter__(self) -> Iterator[Row]:
+        return zip(*self.columns, strict=True)
 
     def item(self, place: int) -> Row:
         """Make one group's releases."""

@@ -32,6 +32,9 @@ MAX_JOINED = 1_000_000
 """Largest number of pairs of rows that a join of grouped results looks at."""
 
 
+_ABSENT, _PRESENT = Number(1.0), Number(0.0)
+"""What GROUPING says of a key."""
+
 _OF_NOTHING = "NULL where the released count is below 1: there may be no such values"
 
 
@@ -78,14 +81,18 @@ class Evaluation:
         rows = []
         for row, (listed, releases) in enumerate(zip(drawn.keys, drawn.rows, strict=True)):
             absent = [value is ABSENT for value in listed]
-            known = [None if missing else value for value, missing in zip(listed, absent, strict=True)]
-            key = known if asked.by is None else asked.by.key(known)
-            key = [None if missing else value for value, missing in zip(key, absent, strict=True)]
+            key = _without(absent, listed) if any(absent) else listed
+            if asked.by is not None:
+                key = asked.by.key(key)
+                key = _without(absent, key) if any(absent) else key
             one = [release.selected(self._among) for release in releases]
-            nodes = others | self._releases.add(name, row, one, share)
-            nodes |= {f"g{place}": Number(float(missing)) for place, missing in enumerate(absent)}
-            nodes |= {f"k{place}": constant(value) for place, value in enumerate(key)}
-            rows.append(ReleasedRow(self._releases, nodes, {f"k{k}": value for k, value in enumerate(key)}))
+            nodes = {**others, **self._releases.add(name, row, one, share)}
+            shown = {}
+            for place, (value, missing) in enumerate(zip(key, absent, strict=True)):
+                nodes[f"g{place}"] = _ABSENT if missing else _PRESENT
+                nodes[f"k{place}"] = constant(value)
+                shown[f"k{place}"] = value
+            rows.append(ReleasedRow(self._releases, nodes, shown))
         self._asked[id(asked)] = rows
 
     @property
@@ -170,7 +177,7 @@ class Evaluation:
 
     def _ended(self, rows: list[ReleasedRow], tail: OutputClauses) -> list[ReleasedRow]:
         """Return what HAVING, windows, QUALIFY, ORDER BY and LIMIT leave of rows, as the selected columns."""
-        rows = [ReleasedRow(self._releases, row.nodes, row.keys) for row in rows]
+        rows = [ReleasedRow(self._releases, dict(row.nodes), row.keys) for row in rows]
         later = _later(tail.extras)
         self._extend(rows, {name: extra for name, extra in tail.extras.items() if name not in later})
         if tail.having is not None:
@@ -179,7 +186,8 @@ class Evaluation:
         if tail.qualify is not None:
             rows = [row for row in rows if row.value(tail.qualify.node) is True]
         rows = sorted_rows(rows, tail.order)
-        found = [row.projected(tail.items) for row in rows]
+        items = [(f"c{place}", item.checked.node) for place, item in enumerate(tail.items)]
+        found = [row.projected(items) for row in rows]
         if tail.distinct:
             found = _distinct(found, len(tail.items))
         return found[tail.offset :] if tail.limit is None else found[tail.offset : tail.offset + tail.limit]
@@ -199,6 +207,11 @@ class Evaluation:
     def _value(self, extra: Value) -> Node:
         found = self.rows(extra.relation)
         return found[0].nodes["c0"] if found else Null()
+
+
+def _without(absent: Sequence[bool], key: Sequence[Any]) -> list[Any]:
+    """Return a key with NULL in place of what it lacks."""
+    return [None if missing else value for value, missing in zip(key, absent, strict=True)]
 
 
 def _beside(row: ReleasedRow, other: ReleasedRow, place: int) -> ReleasedRow:

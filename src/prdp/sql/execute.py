@@ -405,10 +405,8 @@ def _results(tree: Any, drawn: Mapping[int, _Drawn]) -> SqlAnswers:
     tables = list({id(one.table): one.table for one in drawn.values() if one.table is not None}.values())
     for number, asked in enumerate(selects_of(tree)):
         evaluated.take(asked, f"{'m' if asked.margins else 's'}{number}", drawn[id(asked)])
-    rows = evaluated.rows(tree)
-    cells = tuple(
-        tuple(row.cell(name, Column(f"c{place}")) for place, name in enumerate(tree.names)) for row in rows
-    )
+    columns = [(name, Column(f"c{place}")) for place, name in enumerate(tree.names)]
+    cells = tuple(tuple(row.cell(name, column) for name, column in columns) for row in evaluated.rows(tree))
     notes = [note for one in drawn.values() for note in one.notes]
     notes += evaluated.notes
     notes += [note for relation in relations_of(tree) for note in getattr(relation, "notes", ())]

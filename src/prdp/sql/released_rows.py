@@ -85,16 +85,12 @@ class Releases:
         self._shares[select] = share
         for place, release in enumerate(releases):
             name = f"{select}g{row}a{place}"
-            self._take(name, release, select, place)
+            self.parts[name] = release
             nodes[f"a{place}"] = Column(name)
             for number, part in enumerate(release.parts):
-                self._take(f"{name}_{number}", part.selected(release.among), select, place)
+                self.parts[f"{name}_{number}"] = part.selected(release.among)
                 nodes[f"a{place}_{number}"] = Column(f"{name}_{number}")
         return nodes
-
-    def _take(self, name: str, release: Release, select: str, place: int) -> None:
-        self.parts[name] = release
-        self._columns[name] = frozenset({(select, str(place))})
 
     def value(self, name: str) -> float | None:
         """Return a released number as it is computed with; None of a mean of no values, as SQL says."""
@@ -116,7 +112,7 @@ class Releases:
             return Column(names[0])
         known = set(names)
         apart = len(known) == len(names) and all("_" not in name and name[0] == "s" for name in names)
-        if not apart or len(set().union(*(self._columns[name] for name in names))) > 1:
+        if not apart or len(set().union(*map(self._columns_of, names))) > 1:
             return None
         terms = [self.parts[name] for name in names]
         if any(term.parts or term.chosen is not None or term.ends is not None for term in terms):
@@ -124,15 +120,22 @@ class Releases:
         called = self._totals.setdefault(frozenset(known), f"t{len(self._totals)}")
         if called not in self.parts:
             self.parts[called] = total_of(terms)
-            self._columns[called] = self._columns[names[0]]
+            self._columns[called] = self._columns_of(names[0])
         return Column(called)
+
+    def _columns_of(self, name: str) -> frozenset[tuple[str, str]]:
+        """Return of which SELECT, and of which of its queries, a number is the answer."""
+        if name in self._columns:
+            return self._columns[name]
+        select, _, answer = name.partition("g")
+        return frozenset({(select, answer.partition("_")[0].partition("a")[2])})
 
     def share(self, names: Iterable[str]) -> Fraction:
         """Return the part of every budget that answers used: of groups of one query, that of one."""
         used: dict[str, dict[str, Fraction]] = {}
         for name in names:
             share = self.parts[name.partition("_")[0]].share
-            for select, place in self._columns[name]:
+            for select, place in self._columns_of(name):
                 used.setdefault(select, {})[place] = share
         # What was drawn once for several answers of a SELECT is in each of their shares.
         zero = Fraction(0)
@@ -150,11 +153,11 @@ class ReleasedRow:
     """
 
     def __init__(
-        self, releases: Releases, nodes: Mapping[str, Node], keys: Mapping[str, Cell] | None = None
+        self, releases: Releases, nodes: dict[str, Node], keys: Mapping[str, Cell] | None = None
     ) -> None:
         self.releases = releases
-        self.nodes = dict(nodes)
-        self.keys = dict(keys or {})
+        self.nodes = nodes
+        self.keys = keys or {}
 
     def node(self, node: Node) -> Node:
         """Return an expression over this row's names as one over releases."""
@@ -183,14 +186,13 @@ class ReleasedRow:
             return value
         return ComputedAnswer(name, found, used, {}, self.releases.share(used), whole=_is_whole(found, used))
 
-    def projected(self, items: Sequence[Item]) -> ReleasedRow:
-        """Return the row of what is selected, ``c0`` the first column."""
-        nodes = {f"c{place}": self.node(item.checked.node) for place, item in enumerate(items)}
-        keys = {
-            f"c{place}": self.keys[item.checked.node.name]
-            for place, item in enumerate(items)
-            if isinstance(item.checked.node, Column) and item.checked.node.name in self.keys
-        }
+    def projected(self, items: Sequence[tuple[str, Node]]) -> ReleasedRow:
+        """Return the row of what is selected, by the names of its columns."""
+        nodes, keys = {}, {}
+        for name, node in items:
+            nodes[name] = self.node(node)
+            if isinstance(node, Column) and node.name in self.keys:
+                keys[name] = self.keys[node.name]
         return ReleasedRow(self.releases, nodes, keys)
 
 
