@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from prdp.release.arithmetic import ratio
     from prdp.release.release import Release
     from prdp.release.table import ReleaseTable
-    from prdp.sql.dbapi import connect
+    from prdp.remote import connect
     from prdp.tables.join import Join, open_join
     from prdp.tables.table import Table, open  # noqa: A004  (prdp.open is what users call it)
     from prdp.testing import share_for, simulate
@@ -80,7 +80,7 @@ else:
         "Table": "prdp.tables.table",
         "bins": "prdp.declare.groups",
         "compare": "prdp.testing.error_tables",
-        "connect": "prdp.sql.dbapi",
+        "connect": "prdp.remote",
         "count": "prdp.plan.queries",
         "count_distinct": "prdp.plan.queries",
         "date_trunc": "prdp.declare.groups",

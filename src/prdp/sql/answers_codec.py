@@ -49,11 +49,11 @@ def answers_from_json(form: object) -> SqlAnswers:
     """
     if not isinstance(form, dict) or form.keys() != _FIELDS:
         raise ValueError("the JSON is no answer to a statement")
-    released = None if form["released"] is None else _release(form["released"])
     try:
+        released = None if form["released"] is None else _release(form["released"])
         rows = tuple(tuple(map(_cell, row)) for row in form["rows"])
         share = fraction_of(form["share"])
-    except (KeyError, TypeError, AttributeError, PrdpError):
+    except (KeyError, TypeError, ValueError, AttributeError, PrdpError):
         raise ValueError("the JSON is no answer to a statement") from None
     if not (released is None or isinstance(released, ReleaseTable)):
         raise ValueError("the JSON is no answer to a statement")

@@ -58,27 +58,7 @@ def connect(
     intervals: bool = False,
     std_errors: bool = False,
 ) -> Connection:
-    """Return a PEP 249 connection to a table or a join.
-
-    >>> import numpy
-    >>> import prdp
-    >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1", name="accounts")
-    >>> cursor = prdp.connect(accounts, share=0.01).cursor()
-    >>> cursor.execute("SELECT 1 AS one").fetchall(), accounts.remaining
-    ([(1,)], Fraction(1, 1))
-    >>> cursor.execute("SELECT COUNT(*) FROM accounts WHERE age > ?", [40]).rowcount, accounts.remaining
-    (1, Fraction(99, 100))
-
-    Args:
-        accounts: What ``prdp.open`` or ``prdp.open_join`` returned.
-        share: The part of every record's budget that a statement may use.
-        keys: As in ``Table.sql``.
-        tables: As in ``Table.sql``.
-        intervals: Whether each number ``n`` has the columns ``n_low``, ``n_high`` and ``n_flag`` beside it.
-            Without them, ``pandas.read_sql`` shows numbers alone; ``cursor.answers`` has the intervals.
-        std_errors: Whether it has ``n_se`` and ``n_cv`` as well: its standard error and its coefficient of
-            variation.
-    """
+    """Return a PEP 249 connection to a table or a join; ``prdp.connect`` describes the arguments."""
     if not hasattr(accounts, "sql"):
         raise InvalidRequest(
             f"connect takes what prdp.open or prdp.open_join returned, not {short_repr(accounts)}."
