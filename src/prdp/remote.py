@@ -36,7 +36,7 @@ from prdp.release.table import Released, ReleaseTable
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql import dbapi
 from prdp.sql.answers_codec import answers_from_json
-from prdp.sql.results import SqlAnswers, plain
+from prdp.sql.results import SqlAnswers
 from prdp.tables.column import TableColumn
 from prdp.tables.query_methods import Questions, as_queries
 
@@ -626,10 +626,7 @@ class RemoteTable(_RemoteQuestions[Release]):
         _refuse_options(options, redraw=redraw)
         _refuse_rounding(query)
         statement, _ = self._statement([query])
-        found = self.server.ask(statement, share).answer
-        if not isinstance(found, Release):
-            raise InvalidRequest("the server answered something else than one number.")
-        return found
+        return _tabled(self.server.ask(statement, share), (), query.headings).releases[0][0]
 
     def _answers(self, queries: Sequence[Query], share: Exact) -> ReleaseTable:
         statement, names = self._statement(queries)
@@ -722,12 +719,6 @@ def _text(query: Query) -> str:
 def _tabled(answers: SqlAnswers, by: tuple[str, ...], names: tuple[str, ...]) -> ReleaseTable:
     """Return the rows of answers as the table that the same question of a local table gives."""
     released = answers.released
-    numbers = [cell for row in answers.rows for cell in row[len(by) :]]
-    if released is None or not all(isinstance(cell, Release) for cell in numbers):
-        raise InvalidRequest("the server answered something else than released numbers.")
-    keys = tuple(tuple(map(plain, row[: len(by)])) for row in answers.rows)
-    rows = tuple(cast("tuple[Release, ...]", row[len(by) :]) for row in answers.rows)
-    same = [released.keys[k] for k in range(len(released.keys))] if len(released.keys) == len(keys) else None
-    if same is not None and [tuple(map(str, key)) for key in same] == [tuple(map(str, key)) for key in keys]:
-        keys = tuple(same)
-    return replace(released, by=by, asked=names, keys=keys, releases=rows)
+    if released is None or len(released.asked) != len(names):  # one is computed from another's draw
+        raise InvalidRequest("these queries share a draw: ask them in SQL, table.sql(...).")
+    return replace(released, by=by, asked=names)
