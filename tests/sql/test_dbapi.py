@@ -149,4 +149,4 @@ def test_what_is_closed_answers_nothing(accounts: prdp.Table) -> None:
     with pytest.raises(prdp.InvalidRequest):
         prdp.connect(accounts, share=0.01).cursor().executemany("SELECT 1", [])
     with pytest.raises(prdp.InvalidRequest):
-        prdp.connect("accounts", share=0.01)  # type: ignore[arg-type]
+        prdp.connect("accounts", share=0.01)
