@@ -311,8 +311,8 @@ def refuse_bad_types(columns: Sequence[str], types: Mapping[str, str]) -> None:
             raise InvalidRequest(f"types= names {name!r}, but the columns are {', '.join(columns)}.")
         if not isinstance(native, str) or column_type(native.upper()).kind is Kind.OTHER:
             raise InvalidRequest(
-                f"{native!r}, the type of {name!r}, is not a type that prdp reads. Write INTEGER, BIGINT, DOUBLE, "
-                "DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
+                f"{native!r}, the type of {name!r}, is not a type that prdp reads. Write INTEGER, BIGINT, "
+                "DOUBLE, DECIMAL(18,2), VARCHAR, BOOLEAN, DATE, TIMESTAMP or TIMESTAMPTZ."
             )
 
 
