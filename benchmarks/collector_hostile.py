@@ -22,7 +22,8 @@ from prdp.local import Campaign, Report
 from tests.collector.running import Server, begun, heard, jobs_plan, reports_for
 
 PROGRAM = (
-    "from prdp.collector.server import connections, serving; from prdp.cli import main; "
+    "from prdp.collector.server import serving; from prdp.serving import connections; "
+    "from prdp.cli import main; "
     "serving.Patience = lambda: connections.Patience(head_seconds=2, body_seconds=2, idle_seconds=2); main()"
 )
 EXPECTED = {

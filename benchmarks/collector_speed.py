@@ -33,7 +33,7 @@ AT_ONCE = 500
 # The collector, with one route more: it parses and discards.
 PROGRAM = """
 from prdp.collector.server import serving
-from prdp.collector.server.app import bearer, content_type, read_body
+from prdp.serving.requests import bearer, content_type, read_body
 from prdp.collector.wire import MOST_REPORT_BYTES, read_single
 from fastapi import Request, Response
 made = serving.application

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.collector.server.serving import BoundedLog
+from prdp.serving.process import BoundedLog
 from tests.collector.running import PATIENCE, Server, begun, count_plan
 
 CONNECTIONS = 2_000

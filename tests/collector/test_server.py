@@ -21,7 +21,8 @@ from prdp.local import Campaign, Client, Collector, Estimate, Report
 from tests.collector.running import PATIENCE, Server, begun, count_plan, heard, jobs_plan, record, reports_for
 
 IMPATIENT = (
-    "from prdp.collector.server import connections, serving; from prdp.cli import main; "
+    "from prdp.collector.server import serving; from prdp.serving import connections; "
+    "from prdp.cli import main; "
     "serving.Patience = lambda: connections.Patience(head_seconds=1, body_seconds=1, idle_seconds=1, "
     "answer_seconds=3); main()"
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from prdp.collector.server.connections import Patience
 from prdp.collector.wire import (
     BATCH_TYPE,
     MAX_BATCH_BYTES,
@@ -20,6 +19,7 @@ from prdp.collector.wire import (
     STATUS,
 )
 from prdp.local import Client
+from prdp.serving.connections import Patience
 from tests.collector.running import POLICY, Server, begun, jobs_plan
 
 ROOT = Path(__file__).parents[2]

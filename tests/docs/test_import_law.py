@@ -81,6 +81,7 @@ ONLY_IN = {
     },
     "sqlalchemy": {"engines/mariadb/session.py"},
     "secrets": set(),
+    "argon2": {"server/accounts.py"},
 }
 
 SEEDED = {
@@ -88,6 +89,14 @@ SEEDED = {
     *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
 }
 """Marks what it makes as simulated; names the room for type checkers only; commands on synthetic tables."""
+
+
+SERVERS = {
+    "collector": ("collector", "cli"),
+    "server": ("server", "cli"),
+    "serving": ("serving", "collector", "server", "cli"),
+}
+"""For each package of a server, who sees it."""
 
 
 @cache
@@ -135,12 +144,14 @@ def test_a_file_imports_only_what_its_room_may_see() -> None:
             assert known, f"{here}: seeded noise must not reach real releases"
 
 
-def test_only_the_collector_s_server_knows_what_serves_it() -> None:
+def test_only_servers_know_what_serves_them() -> None:
+    web = (SOURCE / "collector" / "server", SOURCE / "serving", SOURCE / "server")
     for path, name in every_import():
-        if any(within(name, served) for served in ("fastapi", "starlette", "pydantic", "uvicorn")):
-            assert path.is_relative_to(SOURCE / "collector" / "server"), (path, name)
-        if within(name, "prdp.collector"):
-            assert room(path) in ("collector", "cli"), (path, name)
+        if any(within(name, served) for served in ("fastapi", "starlette", "pydantic", "uvicorn", "jinja2")):
+            assert any(path.is_relative_to(one) for one in web), (path, name)
+        for served, seen_by in SERVERS.items():
+            if within(name, f"prdp.{served}"):
+                assert room(path) in seen_by, (path, name)
 
 
 def package(name: str) -> str:

@@ -411,9 +411,9 @@ def serve(
 ) -> None:
     """Take reports in until Ctrl-C; nothing is logged of any request."""
     try:
-        from prdp.collector.server.connections import Rates  # noqa: PLC0415  (an extra)
-        from prdp.collector.server.serving import Place  # noqa: PLC0415
-        from prdp.collector.server.serving import serve as run  # noqa: PLC0415
+        from prdp.collector.server.serving import serve as run  # noqa: PLC0415  (an extra)
+        from prdp.serving.connections import Rates  # noqa: PLC0415
+        from prdp.serving.process import Place  # noqa: PLC0415
     except ImportError:
         raise CollectorError("the collector needs more: pip install 'prdp[collector]'.") from None
     from prdp.cli.collect import following  # noqa: PLC0415

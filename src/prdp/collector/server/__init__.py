@@ -1,1 +1,1 @@
-"""The HTTP server: from a connection to an acknowledgement."""
+"""The HTTP server: from a request to an acknowledgement."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,9 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from prdp.collector.page import page_of
 from prdp.collector.rounds import Snapshot, status_of
-from prdp.collector.server.connections import Patience, Rates
 from prdp.collector.server.group_commit import Counted, Desk
 from prdp.collector.wire import (
     BATCH_TYPE,
@@ -39,6 +36,8 @@ from prdp.collector.wire import (
     read_single,
 )
 from prdp.errors import CollectorError
+from prdp.serving.connections import Patience, Rates
+from prdp.serving.requests import Guarded, Unreadable, bearer, content_type, read_body
 from prdp.version import __version__
 
 _DIGEST = "^[0-9a-f]{64}$"
@@ -212,135 +211,11 @@ MANY_REPORTS = _body(
 )
 
 
-_DRAINED = 1 << 22
-_DRAIN_SECONDS = 2.0
-
-
-async def read_body(request: Request, most: int, seconds: float) -> bytes:
-    """Return a request's body.
-
-    Raises:
-        Refused: It is larger than ``most``, slower than ``seconds``, or ends too early.
-    """
-    length = request.headers.get("content-length", "")
-    waits = request.headers.get("expect", "").lower() == "100-continue"
-    if length.isdecimal() and int(length[:20]) > most:
-        if not waits:
-            await _drain(request)
-        raise Refused("too_large")
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    break
-                parts.append(part)
-    except TimeoutError:
-        raise Refused("too_slow") from None
-    except ClientDisconnect:
-        raise Refused("malformed") from None
-    if size > most:
-        parts.clear()
-        await _drain(request)
-        raise Refused("too_large")
-    return b"".join(parts)
-
-
-async def _drain(request: Request) -> None:
-    """Read some more and forget it: a sender that is cut off while it writes does not hear why."""
-    left = _DRAINED
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while left > 0:
-                message = await request.receive()
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                    return
-                left -= len(message.get("body", b""))
-    except TimeoutError:
-        return
-
-
-def content_type(request: Request) -> str:
-    """Return the content type of a request, without parameters; empty if the body is compressed."""
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        return ""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def bearer(request: Request) -> str | None:
-    """Return the token of ``Authorization: Bearer ...``; None without one."""
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-    return credentials.strip() if scheme.lower() == "bearer" else None
-
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_ALWAYS = (
-    (b"content-security-policy", _POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
-_UNKEPT = (b"cache-control", b"no-store")
-
-
-class Front:
-    """Middleware: refuses addresses that ask too often, and adds headers."""
-
-    def __init__(self, app: Any, rates: Rates) -> None:
-        self.app = app
-        self._rates = rates
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve a request, or refuse it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def send_on(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = [*message.get("headers", ()), *_ALWAYS]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append(_UNKEPT)
-                message["headers"] = headers
-            await send(message)
-
-        client = scope.get("client")
-        if not self._rates.allows(client[0] if client else ""):
-            await _refuse(Refused("too_many"), send_on)
-        elif _has_two_ends(scope["headers"]):
-            await _refuse(Refused("malformed"), send_on)
-        else:
-            await self.app(scope, receive, send_on)
-
-
-def _has_two_ends(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Return whether a request says its length twice: a front could see another request's start in it."""
-    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}
-
-
-async def _refuse(refused: Refused, send: Send) -> None:
-    body = json.dumps(refused.facts).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    if refused.code in RETRY_SECONDS:
-        headers.append((b"retry-after", str(RETRY_SECONDS[refused.code]).encode()))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+}
 _STATIC = Path(__file__).parents[1] / "static"
 _KINDS = {".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _ACKNOWLEDGED = {
@@ -400,12 +275,16 @@ def application(
             CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
         )  # fmt: skip
-    return Front(app, Rates(0, 0) if rates is None else rates)
+    allowed = Rates(0, 0) if rates is None else rates
+    return Guarded(app, allowed, lambda code: refusal(Refused(code)), _HEADERS)
 
 
 def _add_errors(app: FastAPI) -> None:
     async def refused(_: Request, error: Exception) -> Response:
         return refusal(error if isinstance(error, Refused) else Refused("failed"))
+
+    async def unreadable(_: Request, error: Exception) -> Response:
+        return refusal(Refused(error.code if isinstance(error, Unreadable) else "failed"))
 
     async def invalid(_: Request, __: Exception) -> Response:
         return refusal(Refused("malformed"))
@@ -421,6 +300,7 @@ def _add_errors(app: FastAPI) -> None:
         return refusal(Refused("storage" if isinstance(error, CollectorError) else "failed"))
 
     app.add_exception_handler(Refused, refused)
+    app.add_exception_handler(Unreadable, unreadable)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, by_status)
     app.add_exception_handler(CollectorError, failed)

@@ -1,103 +1,17 @@
-"""Run a collector in this process until it is stopped, with a log of bounded length."""
+"""Run a collector in this process until it is stopped."""
 
 from __future__ import annotations
 
 import logging
-import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
-
-import uvicorn
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
 
 from prdp.collector.server.app import application
-from prdp.collector.server.connections import Patience, Rates, protocol_for
 from prdp.collector.server.group_commit import LOG, Desk
 from prdp.collector.store.sql import open_store
-
-_SECONDS = 60.0
-_MAX_LINES = 20
-_MAX_CHARACTERS = 300
-
-
-@dataclass(slots=True)
-class _Seen:
-    since: float
-    more: int = 0
-
-
-class BoundedLog(logging.Handler):
-    """Writes the first line of a message, and counts those like it until a minute has passed.
-
-    Whoever floods a collector with connections makes the same few messages again and again, each with a
-    traceback: they would fill a disk.
-    """
-
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(logging.WARNING)
-        self._stream, self._clock = stream, clock
-        self._seen: dict[str, _Seen] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, unless this or too much else was written a moment ago."""
-        now, text = self._clock(), _line(record)
-        self._forget(now)
-        known = self._seen.get(text)
-        if known is not None:
-            known.more += 1
-        elif len(self._seen) < _MAX_LINES:
-            self._seen[text] = _Seen(now)
-            self._write(text)
-
-    def _forget(self, now: float) -> None:
-        """Forget what was written a minute ago; say how often it came since."""
-        for text, seen in [*self._seen.items()]:
-            if now - seen.since >= _SECONDS:
-                del self._seen[text]
-                if seen.more:
-                    self._write(f"{text} ({seen.more:,} times more)")
-
-    def _write(self, text: str) -> None:
-        stream = self._stream or sys.stderr
-        if stream is not None:  # closed by who started the program
-            print(f"prdp: {text}", file=stream, flush=True)
-
-
-def _line(record: logging.LogRecord) -> str:
-    """Return a message's first line, and the type of what was raised; its words may be a sender's."""
-    first = record.getMessage().strip().partition("\n")[0]
-    kind = record.exc_info[0] if isinstance(record.exc_info, tuple) else None
-    line = f"{first} ({kind.__name__})" if kind is not None else first
-    return "".join(letter for letter in line if letter.isprintable())[:_MAX_CHARACTERS]
-
-
-_STOP_SECONDS = 10
-_AT_ONCE = 128
-"""Number of connections that are accepted before any of them is counted."""
-_OTHER_FILES = 32 + _AT_ONCE
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Address of a collector, and the proxy that may forward a client's address.
-
-    Attributes:
-        host: The address to listen on.
-        port: The port; 0 for any that is free.
-        front: The address of a reverse proxy whose X-Forwarded-For is believed; None for none.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8080
-    front: str | None = None
+from prdp.serving.connections import Patience, Rates
+from prdp.serving.process import Place, run
 
 
 def serve(
@@ -126,45 +40,8 @@ def serve(
     """
     with closing(open_store(address)) as store:  # report its errors before any connection is accepted
         store.check()
-    logging.basicConfig(level=logging.WARNING, handlers=[BoundedLog()])
     LOG.setLevel(logging.WARNING)
-    kept = _within_limits(patience or Patience())
+    kept = patience or Patience()
     desks: list[Desk] = []
     app = application(address, rates=rates, patience=kept, origins=origins, started=desks.append)
-    config = uvicorn.Config(
-        app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
-        access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
-        proxy_headers=place.front is not None, forwarded_allow_ips=place.front or "",
-        limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=_AT_ONCE,
-        timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=1 << 14,
-    )  # fmt: skip
-    server = _Server(config, lambda port: started(desks[0], port))
-    server.run()
-    return server.started
-
-
-def _within_limits(patience: Patience) -> Patience:
-    """Raise the number of files that this process may open, or lower that of connections to fit it."""
-    if resource is None:
-        return patience
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = patience.connections + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        return replace(patience, connections=max(soft // 2, soft - _OTHER_FILES))
-    return patience
-
-
-class _Server(uvicorn.Server):
-    """Report the port once the server listens."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[int], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        """Begin to listen."""
-        await super().startup(sockets)  # type: ignore[arg-type]
-        if self.started:
-            self._ready(self.servers[0].sockets[0].getsockname()[1])
+    return run(app, place, patience=kept, ready=lambda port: started(desks[0], port))
