@@ -86,9 +86,10 @@ ONLY_IN = {
 
 SEEDED = {
     *("local/simulation/simulation.py", "__init__.py"),
+    "server/planning.py",
     *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
 }
-"""Marks what it makes as simulated; names the room for type checkers only; commands on synthetic tables."""
+"""Marks what it makes as simulated; names the room for type checkers only; commands and plans on synthetic tables."""
 
 
 SERVERS = {

@@ -32,6 +32,8 @@ COMMANDS = {
     "policy": "Show what a policy promises: its range, domains, a plot.",
     "demo": "Ask a made-up bank, and compare with the truth.",
     "local": "The local model: clients randomise their own records.",
+    "serve": "Serve the tables of prdp.toml to analysts.",
+    "audit": "Verify what a server has done.",
     "collect": "Take in the reports of real clients of the local model.",
 }
 """Every command and its help in a line; module ``prdp.cli.NAME`` holds it under the same name."""

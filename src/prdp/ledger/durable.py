@@ -195,6 +195,11 @@ class DurableLedger:
         return self._current().head.hash
 
     @property
+    def charged_by(self) -> tuple[tuple[int, str, str], ...]:
+        """The number of each charge, who asked, and its token; answers are not read."""
+        return tuple((one.number, one.who, one.token) for one in self._current().charges)
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
 

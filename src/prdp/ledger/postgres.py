@@ -15,10 +15,10 @@ import psycopg
 
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.ledger.layout import COLUMNS, TABLES, all_rows, insertion
-from prdp.ledger.storage import Contents, Found, LedgerTables
+from prdp.ledger.storage import Contents, LedgerTables
 from prdp.ledger.verified import BACKUPS, damaged, decoded, fact, refuse_other_versions
 from prdp.safety.database_address import read_address
-from prdp.safety.postgres_connection import BUSY, connected, why_not_connected, why_not_done
+from prdp.safety.postgres_connection import BUSY, Statements, connected, why_not_connected, why_not_done
 from prdp.safety.process_guard import operation
 
 _REFUSE = "refuse_to_change"
@@ -127,17 +127,6 @@ class _Failure:
     reason: str
     passing: bool
     uncertain: bool = False
-
-
-class _Statements:
-    """Statements within a transaction, with ``?`` for values."""
-
-    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        self._connection = connection
-
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Found:
-        """Run a statement."""
-        return self._connection.execute(statement.replace("?", "%s").encode(), values or None)
 
 
 class PostgresStorage:
@@ -271,7 +260,7 @@ class PostgresStorage:
         try:
             connection = connected(self._address)
             connection.execute("; ".join(begin).encode())
-            done = work(_Statements(connection), retried)
+            done = work(Statements(connection), retried)
             committing = True
             ended = connection.execute("COMMIT").statusmessage
         except psycopg.Error as error:

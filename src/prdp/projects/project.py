@@ -133,6 +133,8 @@ def refuse_private_sources(
         public: What it declares to be public.
         private: Its private sources, each with its name in the project and, in a database's file, its table.
     """
+    if not public:
+        return
     origins = [(name, found) for name, source, table in private for found in _origins(source, table)]
     for one in public:
         for given in _origins(one.source, one.table):
@@ -295,6 +297,10 @@ class Project(Mapping[str, Table | Join]):
             return self._open(name, synthetic, {"synthetic": True})
         kept = {"ledger": self.ledger_of(name), "must_exist": must_exist, "who": self.who}
         return self._open(name, None, kept)
+
+    def stand_in(self, name: str, records: object) -> Table | Join:
+        """Open made-up records in place of a table's; its own source is not opened, nor its account."""
+        return self._open(name, records, {"synthetic": True})
 
     def facts(self, name: str) -> Facts:
         """Return the public facts of a table or join; its account is neither begun nor looked at."""

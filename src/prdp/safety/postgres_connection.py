@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -37,6 +38,17 @@ def connected(address: DatabaseAddress) -> psycopg.Connection[tuple[Any, ...]]:
     except KeyboardInterrupt as stop:
         stop.__traceback__ = None  # its frames hold the password
         raise
+
+
+class Statements:
+    """Statements within a transaction, with ``?`` for values."""
+
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run a statement."""
+        return self._connection.execute(statement.replace("?", "%s").encode(), values or None)
 
 
 _STATES = {

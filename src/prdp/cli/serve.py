@@ -1,0 +1,148 @@
+"""``prdp serve``: a project's tables for analysts, who ask and never see a record."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from prdp.cli import table_options as given
+from prdp.cli.advice import at_the_command_line
+from prdp.cli.messages import complain, write
+from prdp.errors import InvalidRequest
+from prdp.projects.toml_file import NAME, find
+from prdp.release.formatting import optional_library
+
+serve = typer.Typer(
+    name="serve",
+    help="Serve the tables of prdp.toml to analysts.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+)
+
+_URL = typer.Option(help="An address by which browsers reach the server.", metavar="URL", show_default=False)
+_TABLE = typer.Option(help="A table that they may ask about.", metavar="TABLE", show_default=False)
+_DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+def running_of() -> Any:
+    for needed in ("fastapi", "uvicorn", "argon2", "jinja2"):
+        optional_library(needed, "server")
+    from prdp.server import running  # noqa: PLC0415  (an extra)
+
+    return running
+
+
+def place_of(file: Path | None) -> Path:
+    where = file or find(Path.cwd())
+    return where / NAME if where.is_dir() else where
+
+
+@serve.callback()
+@at_the_command_line
+def start(
+    context: typer.Context,
+    *,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
+    url: Annotated[list[str] | None, _URL] = None,
+    certificate: Annotated[str | None, typer.Option(help="TLS certificate.", metavar="FILE", show_default=False)] = None,
+    key: Annotated[str | None, typer.Option(help="Its key.", metavar="FILE", show_default=False)] = None,
+    proxy: Annotated[
+        str | None, typer.Option(help="A reverse proxy that speaks TLS.", metavar="ADDRESS", show_default=False)
+    ] = None,
+    deadline: Annotated[
+        int, typer.Option(min=1, max=3600, help="Seconds that each answer takes, for tables that are new.")
+    ] = 5,
+    rate: Annotated[float, typer.Option(min=0, help="Requests a second from one address; 0 for any.")] = 50,
+    expect_head: Annotated[
+        str | None, typer.Option(help="A head of the audit that was kept elsewhere.", show_default=False)
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve made-up accounts, with invitations.")] = False,
+    file: Annotated[Path | None, given.PROJECT] = None,
+) -> None:
+    """Serve the tables of prdp.toml to analysts, until Ctrl-C."""
+    if context.invoked_subcommand is not None:
+        return
+    running = running_of()
+    if (certificate is None) != (key is None):
+        raise InvalidRequest("--certificate and --key go together.")
+    options = running.Options(
+        host, port, tuple(url or ()), (certificate, key) if certificate else None, proxy, deadline, rate, expect_head
+    )
+    if not demo:
+        running.serve(place_of(file), options, lambda address: complain(f"{address}/ is served - Ctrl-C ends it."))
+        return
+    with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
+        path, codes = demo_project(Path(folder))
+
+        def announce(address: str) -> None:
+            for name, code in codes.items():
+                write(f"{name}: {address}/join/{code}")
+            complain(f"{address}/ is served - Ctrl-C ends it, and all of the demo.")
+
+        running.serve(path, options, announce)
+
+
+def demo_project(folder: Path, records: int = 100_000) -> tuple[Path, dict[str, str]]:
+    """Make up accounts and a project with an owner and an analyst; return it with their invitations."""
+    random = np.random.default_rng(2026)
+    columns = {
+        "balance": np.minimum(random.lognormal(8, 1.5, records), 1_000_000).round(2),
+        "age": random.integers(18, 100, records),
+        "branch": random.choice(["north", "south", "east", "west"], records),
+    }
+    lines = ["balance,age,branch", *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (folder / "accounts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = folder / NAME
+    path.write_text(
+        '[tables.accounts]\nsource = "accounts.csv"\npolicy = "10000 / balance"\nat_least = 0.01\nat_most = 10\n'
+        "bounds = { balance = [0, 1000000], age = [18, 120] }\nround_to = { balance = 0.01 }\n"
+        'keys = { branch = ["north", "south", "east", "west"] }\n',
+        encoding="utf-8",
+    )
+    running = running_of()
+    owner = running.init(path, "owner")
+    granted = {"accounts": {"alone": "0.1", "approved": "0.4"}}
+    return path, {"owner": owner, "analyst": running.invite(path, "analyst", "analyst", granted)}
+
+
+@serve.command()
+@at_the_command_line
+def init(
+    *,
+    name: Annotated[str, typer.Option(help="The owner's name.")] = "owner",
+    url: Annotated[str, _URL] = _DEFAULT_URL,
+    file: Annotated[Path | None, given.PROJECT] = None,
+) -> None:
+    """Make the store of accounts, and print the owner's invitation, once."""
+    code = running_of().init(place_of(file), name)
+    write(f"{url.rstrip('/')}/join/{code}")
+    complain(f"this invites {name}, once, within 7 days. Now run: prdp serve")
+
+
+@serve.command()
+@at_the_command_line
+def invite(
+    name: Annotated[str, typer.Argument(help="Their name: small letters, digits, '.', '_', '-'.")],
+    *,
+    role: Annotated[str, typer.Option(help="owner, steward, analyst or auditor.")] = "analyst",
+    table: Annotated[list[str] | None, _TABLE] = None,
+    alone: Annotated[str, typer.Option(help="Share that they may spend alone.")] = "0",
+    approved: Annotated[str, typer.Option(help="Share that they may spend with approval.")] = "0",
+    url: Annotated[str, _URL] = _DEFAULT_URL,
+    file: Annotated[Path | None, given.PROJECT] = None,
+) -> None:
+    """Invite a person, or reset the password of one; print the invitation, once."""
+    running = running_of()
+    for share in (alone, approved):
+        if not running.is_share(share):
+            raise InvalidRequest(f"{share!r} is no share: write a decimal from 0 to 1, such as 0.02.")
+    granted = {one: {"alone": alone, "approved": approved} for one in table or ()}
+    code = running.invite(place_of(file), name, role, granted)
+    write(f"{url.rstrip('/')}/join/{code}")
+    complain(f"this invites {name}, once, within 7 days; whatever they were signed in with has ended.")

@@ -1,0 +1,1 @@
+"""A server for analysts: they ask, the data stays with its owner."""

@@ -1,0 +1,143 @@
+"""The audit: a chain of hashes over what was done; bodies are kept apart, salted, so that they can be removed.
+
+A line's time is when it may be known: of a charge, when its request begins; of an answer, when it is published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from prdp.errors import LedgerError
+from prdp.ledger.layout import canonical
+from prdp.noise.entropy import SystemEntropy
+from prdp.server.store import Rows
+
+PAGE = 200
+_BEGIN = "0" * 64
+SERVER = 0
+"""The actor of what nobody did: the server itself, or the owner at its command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A line of the chain: whoever keeps its head can tell whether everything up to it is still there."""
+
+    number: int
+    head: str
+
+
+def append(rows: Rows, at: int, actor: int, kind: str, body: Mapping[str, Any]) -> Receipt:
+    """Add a line at the end of the chain."""
+    last = newest(rows)
+    number = last.number + 1
+    salt, text = SystemEntropy().bytes(16).hex(), json.dumps(body, sort_keys=True)
+    digest = _digest(salt, text)
+    head = _head(last.head, number, at, actor, kind, digest)
+    rows.insert("audit", number=number, at=at, actor=actor, kind=kind, digest=digest, head=head)
+    rows.insert("audit_bodies", number=number, salt=salt, body=text)
+    return Receipt(number, head)
+
+
+def newest(rows: Rows) -> Receipt:
+    """Return the last line."""
+    found = rows.one("SELECT number, head FROM {}audit ORDER BY number DESC LIMIT 1")
+    return Receipt(*found) if found else Receipt(-1, _BEGIN)
+
+
+def visible(rows: Rows, now: int) -> Receipt:
+    """Return the last line before the first one that may not be known yet."""
+    found = rows.one("SELECT min(number) FROM {}audit WHERE at > ?", now)
+    if found[0] is None:
+        return newest(rows)
+    before = rows.one("SELECT number, head FROM {}audit WHERE number = ?", found[0] - 1)
+    return Receipt(*before) if before else Receipt(-1, _BEGIN)
+
+
+def lines(rows: Rows, start: int, now: int) -> list[dict[str, Any]]:
+    """Return a page of lines that may be known, from a number on."""
+    found = rows.all(
+        "SELECT a.number, a.at, a.actor, p.name, a.kind, a.digest, a.head, b.salt, b.body FROM {}audit a "
+        "LEFT JOIN {}audit_bodies b ON b.number = a.number LEFT JOIN {}people p ON p.id = a.actor "
+        f"WHERE a.number >= ? AND a.number <= ? ORDER BY a.number LIMIT {PAGE}",
+        start,
+        visible(rows, now).number,
+    )
+    names = ("number", "at", "actor_id", "actor", "kind", "digest", "head", "salt", "body")
+    made = [dict(zip(names, line, strict=True)) for line in found]
+    return [line | {"actor": line["actor"] or "server", "body": _read(line["body"])} for line in made]
+
+
+def _read(body: str | None) -> Any:
+    return None if body is None else json.loads(body)
+
+
+def _digest(salt: str, body: str) -> str:
+    return sha256(f"{salt}\n{body}".encode()).hexdigest()
+
+
+def _head(previous: str, number: int, at: int, actor: int, kind: str, digest: str) -> str:
+    return sha256(canonical((previous, number, at, actor, kind, digest)).encode("ascii")).hexdigest()
+
+
+def verify(rows: Rows, expected: str | None = None) -> Receipt:
+    """Verify the whole chain, and that a head that was kept elsewhere is in it; return its last line.
+
+    Raises:
+        LedgerError: A line was changed, removed or inserted, or the head is not there.
+    """
+    head, heads = _BEGIN, {_BEGIN}
+    number = -1
+    for number, at, actor, kind, digest, stored, salt, body in rows.all(
+        "SELECT a.number, a.at, a.actor, a.kind, a.digest, a.head, b.salt, b.body FROM {}audit a "
+        "LEFT JOIN {}audit_bodies b ON b.number = a.number ORDER BY a.number"
+    ):
+        head = _head(head, number, at, actor, kind, digest)
+        heads.add(head)
+        if number != len(heads) - 2 or head != stored:
+            raise LedgerError(f"line {number} of the audit is not the one that was written.")
+        if body is not None and _digest(salt, body) != digest:
+            raise LedgerError(f"the text of line {number} of the audit is not the one that was written.")
+    if expected is not None and expected not in heads:
+        raise LedgerError(
+            "the audit does not have the head that was kept: lines are missing, so an older copy of the "
+            "server's store was put in its place. Put the newest one back."
+        )
+    return Receipt(number, head)
+
+
+Charged = Callable[[str], list[tuple[int, str, str]]]
+"""For a dataset, its ledger's charges: number, who and token."""
+
+WHO = "served:"
+"""Prefix of the names of whoever asks through a server, in a ledger."""
+
+
+def compare(rows: Rows, charges: Mapping[str, list[tuple[int, str, str]]]) -> list[tuple[str, int, str]]:
+    """Return the charges that were made outside of the server; refuse a store or a ledger that is behind.
+
+    Args:
+        rows: The server's tables.
+        charges: For each dataset, the number, the name and the token of each charge in its ledger.
+    """
+    outside = []
+    for dataset, found in charges.items():
+        spent = dict(rows.all("SELECT charge, token FROM {}spends WHERE dataset = ?", dataset))
+        known = {number: token for number, _, token in found}
+        if any(known.get(number) != token for number, token in spent.items()):
+            raise LedgerError(
+                f"the ledger of {dataset} lacks charges that the server has made: an older copy was put in its "
+                "place. Put the newest one back."
+            )
+        for number, who, _ in found:
+            if number not in spent and who.startswith(WHO):
+                raise LedgerError(
+                    f"the ledger of {dataset} has charges of the server's that its store does not know: an "
+                    "older copy of the store was put in its place. Put the newest one back."
+                )
+            if number not in spent:
+                outside.append((dataset, number, who))
+    return outside

@@ -1,0 +1,188 @@
+"""Plans and previews by public facts alone: no private source and no ledger is opened here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from prdp.errors import InvalidRequest, PrdpError
+from prdp.ledger.layout import canonical
+from prdp.projects.project import Facts, Project, named_in
+from prdp.release.table import shown_key
+from prdp.server.purses import parts_of, share_of
+from prdp.server.refusals import Refused
+from prdp.server.requests import Asked
+from prdp.testing.preview import EVEN, made_up, roundings_of
+
+if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
+    from prdp.tables.table import Table
+
+MAX_STATEMENT = 10_000
+MAX_ROWS = 100_000
+_SHOWN_ROWS = 5
+_MAX_MESSAGE = 2_000
+_HIDDEN = ("costs", "leaves", "charges", "reads", "ledger")
+"""Labels of an explanation that are about the made-up records and the engine that reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Public facts of a table, as the engine's process sends them.
+
+    Attributes:
+        facts: Its columns, policy, bounds and keys.
+        listed: Its public keys and tables, as ``Table.sql`` takes them.
+        immutable: The columns that narrow what is charged.
+        max_rows: The number of rows of a unit that count; None where a row is a record.
+    """
+
+    facts: Facts
+    listed: Mapping[str, Any]
+    immutable: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The hash of the facts that decide what a statement asks."""
+        return sha256(repr((self.facts, sorted(self.listed.items()))).encode()).hexdigest()
+
+
+class Planner:
+    """Plans statements about the tables of a project, on made-up records with the same public facts."""
+
+    def __init__(self, project: Project, served: Mapping[str, Served]) -> None:
+        self._project = project
+        self.served = dict(served)
+        self._alike = {name: self._made_up(name, MAX_ROWS) for name in served}
+        self._drawing = threading.Semaphore(2)
+
+    def _made_up(self, name: str, rows: int) -> Table:
+        facts = self.served[name].facts
+        columns = made_up(EVEN, facts, facts.bounds)
+        alike = {column: values[:rows] for column, values in columns.items()}
+        rounded: Any = self._project.with_rounding(name, roundings_of(facts))
+        table: Table = rounded.stand_in(name, alike)
+        return table
+
+    def plan(self, statement: str, share: str, may_ask: list[str]) -> tuple[Asked, dict[str, Any]]:
+        """Return a question with its digest, and its plan for people; refuse what cannot be answered.
+
+        Args:
+            statement: One SELECT.
+            share: The part of every budget, as a decimal text.
+            may_ask: The tables that the person may ask about.
+        """
+        from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
+        from prdp.sql.statement import compiled  # noqa: PLC0415
+
+        if not 0 < parts_of(share):
+            raise Refused("invalid")
+        name = self._named(statement, may_ask)
+        table, served = self._alike[name], self.served[name]
+        with _told():
+            lines = table.explain_sql(statement, share=share, **served.listed).lines
+            catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
+            keys, tables = served.listed["keys"], served.listed["tables"]
+            columns = compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys).names
+            text = read_statement(statement).tree.sql(dialect="duckdb", comments=False)
+        canonical_share = share_of(parts_of(share))
+        whole = canonical((name, text, canonical_share, served.digest))
+        digest = sha256(whole.encode("ascii")).hexdigest()
+        asked = Asked(name, statement, canonical_share, digest, bool(served.immutable))
+        told = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
+        return asked, {"columns": list(columns), "lines": told}
+
+    def preview(self, statement: str, share: str, rows: int, may_ask: list[str]) -> SqlAnswers:
+        """Return the answer on made-up records: nothing of it is about the private ones."""
+        asked, _ = self.plan(statement, share, may_ask)
+        if not self._drawing.acquire(timeout=10):
+            raise Refused("busy")
+        try:
+            table = self._alike[asked.dataset] if rows == MAX_ROWS else self._made_up(asked.dataset, rows)
+            with _told():
+                return table.sql(statement, share=share, **self.served[asked.dataset].listed)
+        finally:
+            self._drawing.release()
+
+    def _named(self, statement: str, may_ask: list[str]) -> str:
+        """Return the table that a statement is about; a table that one may not see is not there."""
+        if len(statement) > MAX_STATEMENT:
+            raise Refused("too_large")
+        with _told():
+            from prdp.sql.reading import read_statement  # noqa: PLC0415
+
+            read_statement(statement)
+        try:
+            name = named_in(statement, self._project)
+        except InvalidRequest:
+            name = ""
+        if name not in may_ask or name not in self.served:
+            listed = ", ".join(may_ask) or "none yet"
+            raise Refused("statement", f"name one of the tables that you may ask about: {listed}.")
+        return name
+
+    def described(self, name: str) -> dict[str, Any]:
+        """Return the public facts of a table, as JSON has them, with a few made-up rows."""
+        served, table = self.served[name], self._alike[name]
+        facts = served.facts
+        columns = [
+            {
+                "name": column, "type": kind.native or kind.kind.value,
+                "low": _number(facts.bounds.get(column, (None, None))[0]),
+                "high": _number(facts.bounds.get(column, (None, None))[1]),
+                "round_to": _number(facts.round_to.get(column)),
+                "keys": _keys(served.listed["keys"].get(column)),
+            }
+            for column, kind in facts.schema.items()
+        ]  # fmt: skip
+        made = made_up(EVEN, facts, facts.bounds)
+        names = list(made)
+        rows = [[_cell(made[column][place]) for column in names] for place in range(_SHOWN_ROWS)]
+        policy = facts.policy
+        return {
+            "name": name, "columns": columns,
+            "policy": {"text": str(policy.text), "at_least": _number(policy.at_least), "at_most": _number(policy.at_most)},
+            "privacy_unit": table.privacy_unit, "max_rows": facts.unit.max_rows if facts.unit else None,
+            "made_up": {"columns": names, "rows": rows},
+        }  # fmt: skip
+
+
+class _told:  # noqa: N801  (a context, read as a word)
+    """Turn what public facts refuse into a refusal with its message, and anything else into none."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, frames: Any) -> None:
+        if isinstance(error, Refused) or error is None:
+            return
+        if isinstance(error, InvalidRequest):
+            raise Refused("statement", str(error)[:_MAX_MESSAGE]) from None
+        if isinstance(error, PrdpError | RecursionError):
+            raise Refused("statement") from None
+
+
+def _public(tables: Any, catalog: Any) -> Any:
+    from prdp.sql.catalog import read_public  # noqa: PLC0415  (loaded with the parser)
+
+    return read_public(tables, catalog.tables)
+
+
+def _number(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(int(value)) if value == int(value) else f"{float(value):.12g}"
+
+
+def _keys(keys: Any) -> Any:
+    if keys is None or keys == "private" or isinstance(keys, Mapping):
+        return None if keys is None else "private"
+    return [shown_key(key) for key in keys]
+
+
+def _cell(value: Any) -> Any:
+    plain = value.item() if hasattr(value, "item") else value
+    return plain if plain is None or isinstance(plain, str | int | float) else str(plain)

@@ -1,0 +1,104 @@
+"""Purses: how much of a table's budget a person may spend, alone and with a steward's approval.
+
+A limit for people; the promise comes from the one ledger that all share. What is spent is written in the
+transaction of the ledger's charge, and the table refuses more than was granted.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from prdp.server import audit
+from prdp.server.accounts import ANALYST, Person, known
+from prdp.server.refusals import Refused
+from prdp.server.store import PARTS, Rows
+
+KINDS = ("alone", "approved")
+SHARE = r"^(0\.[0-9]{1,12}|0|1)$"
+
+
+def parts_of(share: str) -> int:
+    """Return a share in whole parts of a budget.
+
+    >>> parts_of("0.01"), share_of(parts_of("0.01")), share_of(0), share_of(10**12)
+    (10000000000, '0.01', '0', '1')
+    """
+    return int(Decimal(share) * PARTS)
+
+
+def share_of(parts: int) -> str:
+    """Return parts of a budget as a decimal text."""
+    return f"{Decimal(parts) / PARTS:f}"
+
+
+def granted(rows: Rows, person: int) -> list[str]:
+    """Return the tables that a person has a purse for: those that they may ask about."""
+    found = rows.all("SELECT DISTINCT dataset FROM {}purses WHERE person = ? ORDER BY dataset", person)
+    return [name for (name,) in found]
+
+
+def left(rows: Rows, person: int, dataset: str, kind: str) -> int:
+    """Return the parts that may still be promised: neither spent nor held for a request in the queue."""
+    purse = rows.one(
+        "SELECT granted - spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?",
+        person,
+        dataset,
+        kind,
+    )
+    if purse is None:
+        return 0
+    (held,) = rows.one(
+        "SELECT coalesce(sum(parts), 0) FROM {}requests r WHERE person = ? AND dataset = ? AND kind = ? "
+        "AND state = 'queued' AND NOT EXISTS (SELECT 1 FROM {}spends s WHERE s.request = r.id)",
+        person,
+        dataset,
+        kind,
+    )
+    return int(purse[0]) - int(held)
+
+
+def purse(rows: Rows, person: int, dataset: str) -> dict[str, Any]:
+    """Return a person's purses for a table, as JSON has them."""
+    found = {
+        kind: (int(total), int(spent))
+        for kind, total, spent in rows.all(
+            "SELECT kind, granted, spent FROM {}purses WHERE person = ? AND dataset = ?", person, dataset
+        )
+    }
+    shown: dict[str, Any] = {"table": dataset}
+    for kind in KINDS:
+        total, spent = found.get(kind, (0, 0))
+        free = max(0, left(rows, person, dataset, kind))
+        shown[kind] = {"granted": share_of(total), "spent": share_of(spent), "left": share_of(free)}
+    return shown
+
+
+def grant(
+    rows: Rows, person: int, dataset: str, wanted: dict[str, str], actor: Person | None, now: int
+) -> None:
+    """Set what an analyst may spend of a table's budget in all, what was spent included."""
+    _, _, role, _ = known(rows, person)
+    if actor is not None and actor.id == person:
+        raise Refused("own")
+    if role != ANALYST:
+        raise Refused("role")
+    for kind in KINDS:
+        parts = parts_of(wanted[kind])
+        spent = rows.one(
+            "SELECT spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?", person, dataset, kind
+        )
+        if spent is None:
+            rows.insert("purses", person=person, dataset=dataset, kind=kind, granted=parts)
+        elif spent[0] > parts:
+            raise Refused("below_spent")
+        else:
+            rows.run(
+                "UPDATE {}purses SET granted = ? WHERE person = ? AND dataset = ? AND kind = ?",
+                parts,
+                person,
+                dataset,
+                kind,
+            )
+    body = {"person": person, "table": dataset, **{kind: wanted[kind] for kind in KINDS}}
+    audit.append(rows, now, actor.id if actor else audit.SERVER, "purse", body)

@@ -1,0 +1,189 @@
+"""Run the server of a project: one at a time, with its engine's process beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prdp.errors import InvalidRequest, LedgerError
+from prdp.ledger import DurableLedger
+from prdp.projects.project import Project, project
+from prdp.server import accounts, audit, purses
+from prdp.server.engine_process import EngineProcess
+from prdp.server.front import Service, application
+from prdp.server.planning import Planner
+from prdp.server.store import Store, opened, store_of
+from prdp.serving.connections import Patience
+from prdp.serving.process import Place, run
+
+_WAIT_SECONDS = 15.0
+DEADLINE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a server is reached, and its limits.
+
+    Attributes:
+        host: The address to listen on.
+        port: The port; 0 for any that is free.
+        urls: The addresses by which browsers reach it, beside that of the host.
+        certificate: The files of a TLS certificate and its key.
+        proxy: The address of a reverse proxy that speaks TLS for it.
+        deadline: The deadline of tables that are new, in seconds.
+        rate: How many requests an address may send a second; 0 for any number.
+        expected_head: A head of the audit that was kept elsewhere.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    urls: tuple[str, ...] = ()
+    certificate: tuple[str, str] | None = None
+    proxy: str | None = None
+    deadline: int = DEADLINE
+    rate: float = 50
+    expected_head: str | None = None
+
+
+@contextmanager
+def alone(store: Store) -> Iterator[int]:
+    """Hold the lock of a store: two servers would give the same slots away.
+
+    A server that was killed leaves its engine's process behind for a moment, which holds the lock too.
+    """
+    descriptor = os.open(store.lock_file, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise LedgerError("another server of this project is running.") from None
+                time.sleep(0.1)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def serve(path: Path, options: Options, ready: Callable[[str], None]) -> bool:
+    """Serve a project until the process is stopped; return whether it could begin.
+
+    Args:
+        path: The project file.
+        options: How it is reached, and its limits.
+        ready: Called with the server's address once it listens.
+
+    Raises:
+        LedgerError: The store or a ledger cannot be used, is behind, or is another server's.
+    """
+    read = project(path)
+    store = opened(read)
+    _refuse_open_doors(options)
+    with alone(store) as lock:
+        with store.reading() as rows:
+            audit.verify(rows, options.expected_head)
+        engine = EngineProcess(read.file.path, options.deadline, lock)
+        try:
+            served = engine.start()
+            engine.keep_alive()
+            port = options.port or _free_port(options.host)
+            own, secure = _origins(options, port)
+            service = Service(
+                store, Planner(read, served), engine.wake, frozenset(own), secure=secure, rate=options.rate
+            )
+            place = Place(options.host, port, options.proxy, options.certificate)
+            return run(application(service), place, patience=Patience(), ready=lambda _: ready(own[0]))
+        finally:
+            engine.stop()
+
+
+def _refuse_open_doors(options: Options) -> None:
+    """Refuse to send passwords in clear text over a network."""
+    if options.host not in {"127.0.0.1", "::1", "localhost"} and not (options.certificate or options.proxy):
+        raise InvalidRequest(
+            f"--host {options.host} can be reached from elsewhere, and passwords would travel in clear text. "
+            "Give --certificate and --key, or serve on 127.0.0.1 behind a proxy with --proxy."
+        )
+    if options.proxy and not options.urls:
+        raise InvalidRequest("--proxy needs the address by which browsers reach it: --url https://HOST")
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _origins(options: Options, port: int) -> tuple[list[str], bool]:
+    """Return the origins of the server's pages, and whether all of them are reached by TLS."""
+    secure = bool(options.certificate) or bool(options.proxy)
+    scheme = "https" if secure else "http"
+    names = {options.host, "127.0.0.1", "localhost"} if options.host in {"127.0.0.1", "localhost"} else {options.host}
+    own = [url.rstrip("/").lower() for url in options.urls]
+    if not options.proxy:
+        own += [f"{scheme}://{name}:{port}" for name in sorted(names)]
+    return own, secure
+
+
+def init(path: Path, name: str) -> str:
+    """Lay out a project's store; return the owner's invitation, which is shown this once."""
+    store = store_of(project(path))
+    if store.is_there():
+        raise LedgerError("there are accounts for a server already. Invite people: prdp serve invite NAME")
+    _refuse_name(name)
+    store.lay_out()
+    now = int(time.time())
+    with store.writing() as rows:
+        person = accounts.add_person(rows, name, accounts.OWNER, audit.SERVER, now)
+        return accounts.invite(rows, person, audit.SERVER, now)
+
+
+def invite(path: Path, name: str, role: str, granted: Mapping[str, Mapping[str, str]]) -> str:
+    """Add a person, or begin a new generation of one; return their invitation."""
+    read = project(path)
+    _refuse_name(name)
+    if role not in accounts.ROLES:
+        raise InvalidRequest(f"--role {role} is none: choose one of {', '.join(accounts.ROLES)}.")
+    for table in granted:
+        if table not in read or read.is_join(table):
+            raise InvalidRequest(f"{read.file.path.name} has no table {table!r} to be served.")
+    now = int(time.time())
+    with opened(read).writing() as rows:
+        found = rows.one("SELECT id FROM {}people WHERE name = ?", name)
+        if found is not None and accounts.known(rows, found[0])[2] != role:
+            raise InvalidRequest(f"{name} has another role. The owner changes roles in the console.")
+        person = found[0] if found else accounts.add_person(rows, name, role, audit.SERVER, now)
+        for table, wanted in granted.items():
+            purses.grant(rows, person, table, dict(wanted), None, now)
+        return accounts.invite(rows, person, audit.SERVER, now)
+
+
+def is_share(text: str) -> bool:
+    """Return whether a text is a share that a purse can hold."""
+    return re.fullmatch(purses.SHARE, text) is not None
+
+
+def _refuse_name(name: str) -> None:
+    if not re.fullmatch(accounts.NAME, name):
+        raise InvalidRequest(f"{name!r} is no name: small letters, digits, '.', '_' and '-', at most 40.")
+
+
+def verify(path: Path, expected_head: str | None) -> tuple[audit.Receipt, list[tuple[str, int, str]]]:
+    """Verify the audit and compare it with all ledgers; return its head, and charges made outside the server."""
+    read: Project = project(path)
+    charges = {
+        name: list(DurableLedger(read.ledger_of(name)).charged_by)
+        for name in read
+        if not read.is_join(name) and read.is_begun(name)
+    }
+    with opened(read).reading() as rows:
+        return audit.verify(rows, expected_head), audit.compare(rows, charges)
