@@ -89,7 +89,7 @@ SEEDED = {
     "server/planning.py",
     *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
 }
-"""Marks what it makes as simulated; names the room for type checkers only; commands and plans on synthetic tables."""
+"""Simulations; names for type checkers only; commands and plans on synthetic tables."""
 
 
 SERVERS = {

@@ -30,7 +30,8 @@ def group() -> None:
 def verify(
     *,
     head: Annotated[
-        str | None, typer.Option(help="A head that was kept elsewhere, such as a receipt's.", show_default=False)
+        str | None,
+        typer.Option(help="A head that was kept elsewhere, such as a receipt's.", show_default=False),
     ] = None,
     file: Annotated[Path | None, given.PROJECT] = None,
 ) -> None:

@@ -30,6 +30,7 @@ _DEFAULT_URL = "http://127.0.0.1:8080"
 
 
 def running_of() -> Any:
+    """Return what runs a server; refuse where the extra is not installed."""
     for needed in ("fastapi", "uvicorn", "argon2", "jinja2"):
         optional_library(needed, "server")
     from prdp.server import running  # noqa: PLC0415  (an extra)
@@ -38,6 +39,7 @@ def running_of() -> Any:
 
 
 def place_of(file: Path | None) -> Path:
+    """Return the project file that is meant."""
     where = file or find(Path.cwd())
     return where / NAME if where.is_dir() else where
 
@@ -50,10 +52,13 @@ def start(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8080,
     url: Annotated[list[str] | None, _URL] = None,
-    certificate: Annotated[str | None, typer.Option(help="TLS certificate.", metavar="FILE", show_default=False)] = None,
+    certificate: Annotated[
+        str | None, typer.Option(help="TLS certificate.", metavar="FILE", show_default=False)
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Its key.", metavar="FILE", show_default=False)] = None,
     proxy: Annotated[
-        str | None, typer.Option(help="A reverse proxy that speaks TLS.", metavar="ADDRESS", show_default=False)
+        str | None,
+        typer.Option(help="A reverse proxy that speaks TLS.", metavar="ADDRESS", show_default=False),
     ] = None,
     deadline: Annotated[
         int, typer.Option(min=1, max=3600, help="Seconds that each answer takes, for tables that are new.")
@@ -72,10 +77,19 @@ def start(
     if (certificate is None) != (key is None):
         raise InvalidRequest("--certificate and --key go together.")
     options = running.Options(
-        host, port, tuple(url or ()), (certificate, key) if certificate else None, proxy, deadline, rate, expect_head
+        host,
+        port,
+        tuple(url or ()),
+        (certificate, key) if certificate else None,
+        proxy,
+        deadline,
+        rate,
+        expect_head,
     )
     if not demo:
-        running.serve(place_of(file), options, lambda address: complain(f"{address}/ is served - Ctrl-C ends it."))
+        running.serve(
+            place_of(file), options, lambda address: complain(f"{address}/ is served - Ctrl-C ends it.")
+        )
         return
     with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
         path, codes = demo_project(Path(folder))
@@ -100,8 +114,9 @@ def demo_project(folder: Path, records: int = 100_000) -> tuple[Path, dict[str, 
     (folder / "accounts.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = folder / NAME
     path.write_text(
-        '[tables.accounts]\nsource = "accounts.csv"\npolicy = "10000 / balance"\nat_least = 0.01\nat_most = 10\n'
-        "bounds = { balance = [0, 1000000], age = [18, 120] }\nround_to = { balance = 0.01 }\n"
+        '[tables.accounts]\nsource = "accounts.csv"\npolicy = "10000 / balance"\n'
+        "at_least = 0.01\nat_most = 10\nbounds = { balance = [0, 1000000], age = [18, 120] }\n"
+        'round_to = { balance = 0.01 }\ntypes = { balance = "DOUBLE", age = "BIGINT", branch = "VARCHAR" }\n'
         'keys = { branch = ["north", "south", "east", "west"] }\n',
         encoding="utf-8",
     )

@@ -94,10 +94,10 @@ def add_person(rows: Rows, name: str, role: str, actor: int, now: int) -> int:
 
 
 def invite(rows: Rows, person: int, actor: int, now: int) -> str:
-    """Begin a new generation of a person: all sessions, tokens and the password end; return a one-time code."""
+    """Begin a new generation of a person: all sessions, tokens and the password end; return a code."""
     known(rows, person)
     rows.run("UPDATE {}people SET generation = generation + 1, password = NULL WHERE id = ?", person)
-    secret, _ = _new_token(rows, person, "invite", now, _INVITATION_SECONDS)
+    secret, _ = _new_token(rows, person, "invite", now, ("", (), _INVITATION_SECONDS))
     audit.append(rows, now, actor, "invited", {"person": person})
     return secret
 
@@ -127,23 +127,24 @@ def password_of(rows: Rows, name: str) -> tuple[int, str | None]:
 def begin_session(rows: Rows, person: int, now: int) -> str:
     """Return the secret of a new session."""
     rows.run("DELETE FROM {}tokens WHERE kind = 'session' AND expires < ?", now)
-    secret, _ = _new_token(rows, person, "session", now, _SESSION_SECONDS)
+    secret, _ = _new_token(rows, person, "session", now, ("", (), _SESSION_SECONDS))
     audit.append(rows, now, person, "signed_in", {})
     return secret
 
 
 def new_api_token(
-    rows: Rows, person: int, now: int, label: str, scopes: Sequence[str], days: int
+    rows: Rows, person: int, now: int, *, label: str, scopes: Sequence[str], days: int
 ) -> tuple[str, str]:
     """Return the secret of a new token, which is not shown again, and its number."""
-    secret, number = _new_token(rows, person, "api", now, days * DAY, label, scopes)
+    secret, number = _new_token(rows, person, "api", now, (label, scopes, days * DAY))
     audit.append(rows, now, person, "token", {"token": number, "label": label, "scopes": list(scopes)})
     return secret, number
 
 
 def _new_token(
-    rows: Rows, person: int, kind: str, now: int, seconds: int, label: str = "", scopes: Sequence[str] = SCOPES
+    rows: Rows, person: int, kind: str, now: int, terms: tuple[str, Sequence[str], int]
 ) -> tuple[str, str]:
+    label, scopes, seconds = terms
     secret, number = f"prdp_{SystemEntropy().bytes(32).hex()}", SystemEntropy().bytes(8).hex()
     (generation,) = rows.one("SELECT generation FROM {}people WHERE id = ?", person)
     rows.insert(
@@ -160,15 +161,17 @@ def signed_in(rows: Rows, secret: str, now: int) -> Person | None:
 
 def _find(rows: Rows, secret: str, kinds: Sequence[str], now: int) -> Person | None:
     found = rows.one(
-        "SELECT p.id, p.name, p.role, t.id, t.scopes, t.kind FROM {}tokens t JOIN {}people p ON p.id = t.person "
-        "WHERE t.hash = ? AND t.generation = p.generation AND t.revoked = 0 AND t.expires > ? AND p.disabled = 0",
+        "SELECT p.id, p.name, p.role, t.id, t.scopes, t.kind FROM {}tokens t "
+        "JOIN {}people p ON p.id = t.person WHERE t.hash = ? AND t.generation = p.generation "
+        "AND t.revoked = 0 AND t.expires > ? AND p.disabled = 0",
         _hash(secret),
         now,
     )
     if found is None or found[5] not in kinds:
         return None
     scopes = ("session",) if found[5] == "session" else found[4].split()
-    return Person(*found[:4], frozenset(scopes))
+    number, name, role, token = found[:4]
+    return Person(number, name, role, token, frozenset(scopes))
 
 
 def revoke(rows: Rows, token: str, person: Person, now: int) -> None:

@@ -1,12 +1,12 @@
-"""The audit: a chain of hashes over what was done; bodies are kept apart, salted, so that they can be removed.
+"""The audit: a chain of hashes over what was done; the bodies are kept apart, salted.
 
-A line's time is when it may be known: of a charge, when its request begins; of an answer, when it is published.
+A line's time is when it may be known: of a charge, when its slot begins; of an answer, when it ends.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -36,7 +36,7 @@ def append(rows: Rows, at: int, actor: int, kind: str, body: Mapping[str, Any]) 
     number = last.number + 1
     salt, text = SystemEntropy().bytes(16).hex(), json.dumps(body, sort_keys=True)
     digest = _digest(salt, text)
-    head = _head(last.head, number, at, actor, kind, digest)
+    head = _head(last.head, (number, at, actor, kind, digest))
     rows.insert("audit", number=number, at=at, actor=actor, kind=kind, digest=digest, head=head)
     rows.insert("audit_bodies", number=number, salt=salt, body=text)
     return Receipt(number, head)
@@ -79,8 +79,8 @@ def _digest(salt: str, body: str) -> str:
     return sha256(f"{salt}\n{body}".encode()).hexdigest()
 
 
-def _head(previous: str, number: int, at: int, actor: int, kind: str, digest: str) -> str:
-    return sha256(canonical((previous, number, at, actor, kind, digest)).encode("ascii")).hexdigest()
+def _head(previous: str, line: tuple[int, int, int, str, str]) -> str:
+    return sha256(canonical((previous, *line)).encode("ascii")).hexdigest()
 
 
 def verify(rows: Rows, expected: str | None = None) -> Receipt:
@@ -95,7 +95,7 @@ def verify(rows: Rows, expected: str | None = None) -> Receipt:
         "SELECT a.number, a.at, a.actor, a.kind, a.digest, a.head, b.salt, b.body FROM {}audit a "
         "LEFT JOIN {}audit_bodies b ON b.number = a.number ORDER BY a.number"
     ):
-        head = _head(head, number, at, actor, kind, digest)
+        head = _head(head, (number, at, actor, kind, digest))
         heads.add(head)
         if number != len(heads) - 2 or head != stored:
             raise LedgerError(f"line {number} of the audit is not the one that was written.")
@@ -109,14 +109,11 @@ def verify(rows: Rows, expected: str | None = None) -> Receipt:
     return Receipt(number, head)
 
 
-Charged = Callable[[str], list[tuple[int, str, str]]]
-"""For a dataset, its ledger's charges: number, who and token."""
-
 WHO = "served:"
 """Prefix of the names of whoever asks through a server, in a ledger."""
 
 
-def compare(rows: Rows, charges: Mapping[str, list[tuple[int, str, str]]]) -> list[tuple[str, int, str]]:
+def compare(rows: Rows, charges: Mapping[str, Sequence[tuple[int, str, str]]]) -> list[tuple[str, int, str]]:
     """Return the charges that were made outside of the server; refuse a store or a ledger that is behind.
 
     Args:
@@ -129,8 +126,8 @@ def compare(rows: Rows, charges: Mapping[str, list[tuple[int, str, str]]]) -> li
         known = {number: token for number, _, token in found}
         if any(known.get(number) != token for number, token in spent.items()):
             raise LedgerError(
-                f"the ledger of {dataset} lacks charges that the server has made: an older copy was put in its "
-                "place. Put the newest one back."
+                f"the ledger of {dataset} lacks charges that the server has made: an older copy was put in "
+                "its place. Put the newest one back."
             )
         for number, who, _ in found:
             if number not in spent and who.startswith(WHO):

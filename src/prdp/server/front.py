@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -24,7 +23,6 @@ from prdp.server.accounts import ANALYST, AUDITOR, OWNER, ROLES, STEWARD, Passwo
 from prdp.server.planning import MAX_ROWS, MAX_STATEMENT, Planner
 from prdp.server.purses import SHARE
 from prdp.server.refusals import REFUSALS, Refused
-from prdp.server.requests import REASONS
 from prdp.server.store import Rows, Store
 from prdp.serving.connections import Patience, Rates
 from prdp.serving.requests import Guarded, Message, Unreadable, bearer, content_type, read_body
@@ -301,7 +299,7 @@ def make_token(call: Call) -> Reply:
         raise Refused("invalid")
     with call.service.store.writing() as rows:
         token, number = accounts.new_api_token(
-            rows, call.person.id, call.now, body.label, body.scopes, body.days
+            rows, call.person.id, call.now, label=body.label, scopes=body.scopes, days=body.days
         )
     return Reply(201, {"id": number, "token": token})
 
@@ -385,7 +383,7 @@ def ask(call: Call) -> Reply:
     if asked.digest != body.plan:
         raise Refused("plan_is_old")
     with call.service.store.writing() as rows:
-        request = requests.admit(rows, call.person, asked, call.key, body.purpose, call.now)
+        request = requests.admit(rows, call.person, asked, again=call.key, purpose=body.purpose, now=call.now)
         shown = requests.shown(rows, request, call.seen)
     call.service.wake()
     facts = {name: shown[name] for name in ("id", "state", "publish_at", "release")}
@@ -510,7 +508,7 @@ def add_person(call: Call) -> Reply:
         for name, granted in body.purses.items():
             if name not in call.service.planner.served:
                 raise Refused("not_found")
-            purses.grant(rows, number, name, granted.model_dump(), call.person, call.now)
+            purses.grant(rows, number, name, granted.model_dump(), actor=call.person, now=call.now)
         code = accounts.invite(rows, number, call.person.id, call.now)
     return Reply(201, {"id": number, "name": body.name, "invitation": code})
 
@@ -534,7 +532,7 @@ def set_purse(call: Call) -> Reply:
     """Set what an analyst may spend of a table's budget, in all."""
     with call.service.store.writing() as rows:
         name = call.table(rows)
-        purses.grant(rows, call.other, name, call.body.model_dump(), call.person, call.now)
+        purses.grant(rows, call.other, name, call.body.model_dump(), actor=call.person, now=call.now)
         return Reply(200, purses.purse(rows, call.other, name))
 
 
@@ -683,7 +681,9 @@ def _add(app: FastAPI, service: Service, route: Route) -> None:
     endpoint.__name__ = route.handler.__name__
     endpoint.__doc__ = route.handler.__doc__
     codes = (*_ALWAYS, *(_OF_BODIES if route.body else ("invalid",)), *route.refusals)
-    responses: dict[int | str, dict[str, Any]] = {status: {"description": "Done"} for status in route.statuses}
+    responses: dict[int | str, dict[str, Any]] = {
+        status: {"description": "Done"} for status in route.statuses
+    }
     for code in codes:
         status, sentence = REFUSALS[code]
         entry = responses.setdefault(status, {"description": ""})

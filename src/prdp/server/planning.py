@@ -78,7 +78,7 @@ class Planner:
         from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
         from prdp.sql.statement import compiled  # noqa: PLC0415
 
-        if not 0 < parts_of(share):
+        if not parts_of(share) > 0:
             raise Refused("invalid")
         name = self._named(statement, may_ask)
         table, served = self._alike[name], self.served[name]
@@ -142,9 +142,10 @@ class Planner:
         names = list(made)
         rows = [[_cell(made[column][place]) for column in names] for place in range(_SHOWN_ROWS)]
         policy = facts.policy
+        limits = {"at_least": _number(policy.at_least), "at_most": _number(policy.at_most)}
         return {
             "name": name, "columns": columns,
-            "policy": {"text": str(policy.text), "at_least": _number(policy.at_least), "at_most": _number(policy.at_most)},
+            "policy": {"text": str(policy.text), **limits},
             "privacy_unit": table.privacy_unit, "max_rows": facts.unit.max_rows if facts.unit else None,
             "made_up": {"columns": names, "rows": rows},
         }  # fmt: skip
@@ -156,7 +157,7 @@ class _told:  # noqa: N801  (a context, read as a word)
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, frames: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
         if isinstance(error, Refused) or error is None:
             return
         if isinstance(error, InvalidRequest):

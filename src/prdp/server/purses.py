@@ -75,7 +75,7 @@ def purse(rows: Rows, person: int, dataset: str) -> dict[str, Any]:
 
 
 def grant(
-    rows: Rows, person: int, dataset: str, wanted: dict[str, str], actor: Person | None, now: int
+    rows: Rows, person: int, dataset: str, wanted: dict[str, str], *, actor: Person | None, now: int
 ) -> None:
     """Set what an analyst may spend of a table's budget in all, what was spent included."""
     _, _, role, _ = known(rows, person)

@@ -80,9 +80,7 @@ class Request:
 
 def _found(rows: Rows, condition: str, *values: Any) -> list[Request]:
     names = ", ".join(_COLUMNS)
-    return [
-        Request(*row) for row in rows.all(f"SELECT {names} FROM {{}}requests WHERE {condition}", *values)
-    ]
+    return [Request(*row) for row in rows.all(f"SELECT {names} FROM {{}}requests WHERE {condition}", *values)]
 
 
 def by_id(rows: Rows, number: str) -> Request:
@@ -106,7 +104,7 @@ def standing(rows: Rows, asked: Asked, now: int) -> Request | None:
     return found[0] if found else None
 
 
-def admit(rows: Rows, person: Person, asked: Asked, again: str, purpose: str, now: int) -> Request:
+def admit(rows: Rows, person: Person, asked: Asked, *, again: str, purpose: str, now: int) -> Request:
     """Return the request for a question: the standing one, the one that was made before, or a new one."""
     before = _found(rows, "person = ? AND again = ?", person.id, again)
     if before:
@@ -125,7 +123,9 @@ def admit(rows: Rows, person: Person, asked: Asked, again: str, purpose: str, no
     )
     if going_on:
         return going_on[0]
-    kind = next((one for one in purses.KINDS if purses.left(rows, person.id, asked.dataset, one) >= asked.parts), "")
+    kind = next(
+        (one for one in purses.KINDS if purses.left(rows, person.id, asked.dataset, one) >= asked.parts), ""
+    )
     if not kind:
         raise Refused("purse")
     _refuse_beyond_the_table(rows, asked)
@@ -223,7 +223,7 @@ def decide(
 
 
 def withdraw(rows: Rows, person: Person, number: str, now: int) -> bool:
-    """Withdraw a request that waits for approval; one that is queued goes on, detached, and its charge stands."""
+    """Withdraw a request that waits for approval; one that is queued goes on, and its charge stands."""
     request = by_id(rows, number)
     if request.person != person.id:
         raise Refused("not_found")
@@ -236,7 +236,7 @@ def withdraw(rows: Rows, person: Person, number: str, now: int) -> bool:
 
 def shown(rows: Rows, request: Request, now: int) -> dict[str, Any]:
     """Return a request as JSON has it; nothing of its answer is known before its time."""
-    name = {None: None} | dict(rows.all("SELECT id, name FROM {}people"))
+    name: dict[int | None, str] = dict(rows.all("SELECT id, name FROM {}people"))
     published = request.state == "published" and request.publish is not None and request.publish <= now
     state = "queued" if request.state == "published" and not published else request.state
     expired = state == "waiting" and request.expires <= now
@@ -244,7 +244,7 @@ def shown(rows: Rows, request: Request, now: int) -> dict[str, Any]:
         "id": request.id, "table": request.dataset, "person": name[request.person],
         "statement": request.statement, "share": request.share, "purpose": request.purpose,
         "kind": request.kind, "state": "expired" if expired else state, "reason": request.reason,
-        "decider": name[request.decider], "digest": request.digest, "made": request.made,
+        "decider": name.get(request.decider), "digest": request.digest, "made": request.made,
         "expires": request.expires, "publish_at": request.publish,
         "failed": request.failed if published else "",
         "message": REFUSALS[request.failed][1] if published and request.failed else "",
@@ -311,7 +311,10 @@ def _move(rows: Rows, dataset: str, begins: int, besides: str | None) -> None:
     for one in _found(rows, "dataset = ? AND state = 'queued' ORDER BY publish", dataset):
         if one.id != besides:
             rows.run(
-                "UPDATE {}requests SET begins = ?, publish = ? WHERE id = ?", begins, begins + deadline, one.id
+                "UPDATE {}requests SET begins = ?, publish = ? WHERE id = ?",
+                begins,
+                begins + deadline,
+                one.id,
             )
             begins += int(deadline)
 

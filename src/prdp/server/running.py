@@ -127,7 +127,11 @@ def _origins(options: Options, port: int) -> tuple[list[str], bool]:
     """Return the origins of the server's pages, and whether all of them are reached by TLS."""
     secure = bool(options.certificate) or bool(options.proxy)
     scheme = "https" if secure else "http"
-    names = {options.host, "127.0.0.1", "localhost"} if options.host in {"127.0.0.1", "localhost"} else {options.host}
+    names = (
+        {options.host, "127.0.0.1", "localhost"}
+        if options.host in {"127.0.0.1", "localhost"}
+        else {options.host}
+    )
     own = [url.rstrip("/").lower() for url in options.urls]
     if not options.proxy:
         own += [f"{scheme}://{name}:{port}" for name in sorted(names)]
@@ -163,7 +167,7 @@ def invite(path: Path, name: str, role: str, granted: Mapping[str, Mapping[str, 
             raise InvalidRequest(f"{name} has another role. The owner changes roles in the console.")
         person = found[0] if found else accounts.add_person(rows, name, role, audit.SERVER, now)
         for table, wanted in granted.items():
-            purses.grant(rows, person, table, dict(wanted), None, now)
+            purses.grant(rows, person, table, dict(wanted), actor=None, now=now)
         return accounts.invite(rows, person, audit.SERVER, now)
 
 
@@ -178,10 +182,10 @@ def _refuse_name(name: str) -> None:
 
 
 def verify(path: Path, expected_head: str | None) -> tuple[audit.Receipt, list[tuple[str, int, str]]]:
-    """Verify the audit and compare it with all ledgers; return its head, and charges made outside the server."""
+    """Verify the audit and compare it with all ledgers; return its head, and the charges of others."""
     read: Project = project(path)
     charges = {
-        name: list(DurableLedger(read.ledger_of(name)).charged_by)
+        name: DurableLedger(read.ledger_of(name)).charged_by
         for name in read
         if not read.is_join(name) and read.is_begun(name)
     }

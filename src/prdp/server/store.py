@@ -1,4 +1,4 @@
-"""The server's own tables: one text for a SQLite file beside the ledgers, and for a schema in their database."""
+"""The server's own tables: one text for a file beside the ledgers, and for a schema in their database."""
 
 from __future__ import annotations
 

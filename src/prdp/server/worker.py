@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ class Line:
         with self._store.writing() as rows:
             requests.begin(rows, request)
         outcome: Future[tuple[str | None, str]] = Future()
-        thread = threading.Thread(target=lambda: outcome.set_result(self._outcome(request)), daemon=True)
+        work = partial(self._outcome, request)
+        thread = threading.Thread(target=lambda: outcome.set_result(work()), daemon=True)
         thread.start()
         self._sleep_until(request.publish or 0)
         while not outcome.done():
@@ -92,12 +94,12 @@ class Line:
             time.sleep(min(left, 1.0))
 
     def _outcome(self, request: Request) -> tuple[str | None, str]:
-        """Return the answers as JSON, or the code of a failure: of whichever, nothing is known before its time."""
+        """Return the answers as JSON, or the code of a failure: neither is known before its time."""
         if request.tries >= requests.MAX_TRIES:
             return None, "failed"
         try:
             return self.answers(request), ""
-        except BaseException as error:  # noqa: BLE001  (its words may be the data's)
+        except BaseException as error:
             return None, code_of(error)
 
     def answers(self, request: Request) -> str:
