@@ -76,7 +76,7 @@ def start(
     running = running_of()
     if (certificate is None) != (key is None):
         raise InvalidRequest("--certificate and --key go together.")
-    options = running.Options(
+    options = running.ServerOptions(
         host,
         port,
         tuple(url or ()),

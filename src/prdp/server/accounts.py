@@ -17,8 +17,8 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 
 from prdp.noise.entropy import SystemEntropy
 from prdp.server import audit
-from prdp.server.refusals import Refused
-from prdp.server.store import Rows
+from prdp.server.refusals import RequestRefused
+from prdp.server.store import StoreRows
 
 OWNER, STEWARD, ANALYST, AUDITOR = "owner", "steward", "analyst", "auditor"
 ROLES = (OWNER, STEWARD, ANALYST, AUDITOR)
@@ -69,7 +69,7 @@ class Passwords:
 
     def _alone(self, work: Any) -> Any:
         if not self._line.acquire(blocking=False):
-            raise Refused("busy")
+            raise RequestRefused("busy")
         try:
             with self._room:
                 return work()
@@ -81,19 +81,19 @@ def _hash(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def add_person(rows: Rows, name: str, role: str, actor: int, now: int) -> int:
+def add_person(rows: StoreRows, name: str, role: str, actor: int, now: int) -> int:
     """Add a person without a password; an invitation lets them choose one."""
     if re.fullmatch(NAME, name) is None or role not in ROLES:
-        raise Refused("invalid")
+        raise RequestRefused("invalid")
     if rows.one("SELECT 1 FROM {}people WHERE name = ?", name):
-        raise Refused("name_taken")
+        raise RequestRefused("name_taken")
     (number,) = rows.one("SELECT coalesce(max(id), 0) + 1 FROM {}people")
     rows.insert("people", id=number, name=name, role=role)
     audit.append(rows, now, actor, "person", {"person": number, "name": name, "role": role})
     return int(number)
 
 
-def invite(rows: Rows, person: int, actor: int, now: int) -> str:
+def invite(rows: StoreRows, person: int, actor: int, now: int) -> str:
     """Begin a new generation of a person: all sessions, tokens and the password end; return a code."""
     known(rows, person)
     rows.run("UPDATE {}people SET generation = generation + 1, password = NULL WHERE id = ?", person)
@@ -102,29 +102,29 @@ def invite(rows: Rows, person: int, actor: int, now: int) -> str:
     return secret
 
 
-def accept(rows: Rows, code: str, password_hash: str, now: int) -> int:
+def accept(rows: StoreRows, code: str, password_hash: str, now: int) -> int:
     """Use an invitation up, and set the password of whoever was invited."""
     found = _find(rows, code, ("invite",), now)
     if found is None:
-        raise Refused("used")
+        raise RequestRefused("used")
     rows.run("UPDATE {}tokens SET revoked = ? WHERE id = ?", now, found.token)
     rows.run("UPDATE {}people SET password = ? WHERE id = ?", password_hash, found.id)
     audit.append(rows, now, found.id, "accepted", {})
     return found.id
 
 
-def is_invitation(rows: Rows, code: str, now: int) -> bool:
+def is_invitation(rows: StoreRows, code: str, now: int) -> bool:
     """Return whether a code can be used."""
     return _find(rows, code, ("invite",), now) is not None
 
 
-def password_of(rows: Rows, name: str) -> tuple[int, str | None]:
+def password_of(rows: StoreRows, name: str) -> tuple[int, str | None]:
     """Return a person's number and password hash; 0 and None for nobody who may sign in."""
     found = rows.one("SELECT id, password FROM {}people WHERE name = ? AND disabled = 0", name)
     return found or (0, None)
 
 
-def begin_session(rows: Rows, person: int, now: int) -> str:
+def begin_session(rows: StoreRows, person: int, now: int) -> str:
     """Return the secret of a new session."""
     rows.run("DELETE FROM {}tokens WHERE kind = 'session' AND expires < ?", now)
     secret, _ = _new_token(rows, person, "session", now, ("", (), _SESSION_SECONDS))
@@ -133,7 +133,7 @@ def begin_session(rows: Rows, person: int, now: int) -> str:
 
 
 def new_api_token(
-    rows: Rows, person: int, now: int, *, label: str, scopes: Sequence[str], days: int
+    rows: StoreRows, person: int, now: int, *, label: str, scopes: Sequence[str], days: int
 ) -> tuple[str, str]:
     """Return the secret of a new token, which is not shown again, and its number."""
     secret, number = _new_token(rows, person, "api", now, (label, scopes, days * DAY))
@@ -142,7 +142,7 @@ def new_api_token(
 
 
 def _new_token(
-    rows: Rows, person: int, kind: str, now: int, terms: tuple[str, Sequence[str], int]
+    rows: StoreRows, person: int, kind: str, now: int, terms: tuple[str, Sequence[str], int]
 ) -> tuple[str, str]:
     label, scopes, seconds = terms
     secret, number = f"prdp_{SystemEntropy().bytes(32).hex()}", SystemEntropy().bytes(8).hex()
@@ -154,12 +154,12 @@ def _new_token(
     return secret, number
 
 
-def signed_in(rows: Rows, secret: str, now: int) -> Person | None:
+def signed_in(rows: StoreRows, secret: str, now: int) -> Person | None:
     """Return whose session or token a secret is; None if it is nobody's any more."""
     return _find(rows, secret, ("session", "api"), now)
 
 
-def _find(rows: Rows, secret: str, kinds: Sequence[str], now: int) -> Person | None:
+def _find(rows: StoreRows, secret: str, kinds: Sequence[str], now: int) -> Person | None:
     found = rows.one(
         "SELECT p.id, p.name, p.role, t.id, t.scopes, t.kind FROM {}tokens t "
         "JOIN {}people p ON p.id = t.person WHERE t.hash = ? AND t.generation = p.generation "
@@ -174,17 +174,17 @@ def _find(rows: Rows, secret: str, kinds: Sequence[str], now: int) -> Person | N
     return Person(number, name, role, token, frozenset(scopes))
 
 
-def revoke(rows: Rows, token: str, person: Person, now: int) -> None:
+def revoke(rows: StoreRows, token: str, person: Person, now: int) -> None:
     """End a session or a token; an owner may end anybody's."""
     found = rows.one("SELECT person, revoked FROM {}tokens WHERE id = ?", token)
     if found is None or (found[0] != person.id and person.role != OWNER):
-        raise Refused("not_found")
+        raise RequestRefused("not_found")
     if not found[1]:
         rows.run("UPDATE {}tokens SET revoked = ? WHERE id = ?", now, token)
         audit.append(rows, now, person.id, "revoked", {"token": token, "person": found[0]})
 
 
-def tokens(rows: Rows, person: Person, now: int) -> list[dict[str, Any]]:
+def tokens(rows: StoreRows, person: Person, now: int) -> list[dict[str, Any]]:
     """Return the tokens that can be used: one's own, or for an owner all."""
     found = rows.all(
         "SELECT t.id, t.label, t.kind, t.scopes, t.made, t.expires, t.revoked, p.name FROM {}tokens t "
@@ -198,27 +198,27 @@ def tokens(rows: Rows, person: Person, now: int) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) | {"scopes": row[3].split()} for row in found]
 
 
-def known(rows: Rows, person: int) -> tuple[int, str, str, int]:
+def known(rows: StoreRows, person: int) -> tuple[int, str, str, int]:
     """Return a person's number, name, role and when they were disabled; refuse a number that is nobody's."""
     found: tuple[int, str, str, int] | None = rows.one(
         "SELECT id, name, role, disabled FROM {}people WHERE id = ?", person
     )
     if found is None:
-        raise Refused("not_found")
+        raise RequestRefused("not_found")
     return found
 
 
 def change(
-    rows: Rows, person: int, actor: Person, now: int, *, disabled: bool | None, role: str | None
+    rows: StoreRows, person: int, actor: Person, now: int, *, disabled: bool | None, role: str | None
 ) -> None:
     """Disable or enable a person, or give them another role; either ends their sessions and tokens."""
     _, _, before, since = known(rows, person)
     if person == actor.id:
-        raise Refused("own")
+        raise RequestRefused("own")
     stays = (role or before) == OWNER and not disabled
     others = "SELECT count(*) FROM {}people WHERE role = 'owner' AND disabled = 0 AND id <> ?"
     if not stays and before == OWNER and not rows.one(others, person)[0]:
-        raise Refused("last_owner")
+        raise RequestRefused("last_owner")
     when = since if disabled is None else now * disabled
     rows.run(
         "UPDATE {}people SET role = ?, disabled = ?, generation = generation + 1 WHERE id = ?",

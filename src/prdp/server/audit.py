@@ -14,7 +14,7 @@ from typing import Any
 from prdp.errors import LedgerError
 from prdp.ledger.layout import canonical
 from prdp.noise.entropy import SystemEntropy
-from prdp.server.store import Rows
+from prdp.server.store import StoreRows
 
 PAGE = 200
 _BEGIN = "0" * 64
@@ -30,7 +30,7 @@ class Receipt:
     head: str
 
 
-def append(rows: Rows, at: int, actor: int, kind: str, body: Mapping[str, Any]) -> Receipt:
+def append(rows: StoreRows, at: int, actor: int, kind: str, body: Mapping[str, Any]) -> Receipt:
     """Add a line at the end of the chain."""
     last = newest(rows)
     number = last.number + 1
@@ -42,13 +42,13 @@ def append(rows: Rows, at: int, actor: int, kind: str, body: Mapping[str, Any]) 
     return Receipt(number, head)
 
 
-def newest(rows: Rows) -> Receipt:
+def newest(rows: StoreRows) -> Receipt:
     """Return the last line."""
     found = rows.one("SELECT number, head FROM {}audit ORDER BY number DESC LIMIT 1")
     return Receipt(*found) if found else Receipt(-1, _BEGIN)
 
 
-def visible(rows: Rows, now: int) -> Receipt:
+def visible(rows: StoreRows, now: int) -> Receipt:
     """Return the last line before the first one that may not be known yet."""
     found = rows.one("SELECT min(number) FROM {}audit WHERE at > ?", now)
     if found[0] is None:
@@ -57,7 +57,7 @@ def visible(rows: Rows, now: int) -> Receipt:
     return Receipt(*before) if before else Receipt(-1, _BEGIN)
 
 
-def lines(rows: Rows, start: int, now: int) -> list[dict[str, Any]]:
+def lines(rows: StoreRows, start: int, now: int) -> list[dict[str, Any]]:
     """Return a page of lines that may be known, from a number on."""
     found = rows.all(
         "SELECT a.number, a.at, a.actor, p.name, a.kind, a.digest, a.head, b.salt, b.body FROM {}audit a "
@@ -83,7 +83,7 @@ def _head(previous: str, line: tuple[int, int, int, str, str]) -> str:
     return sha256(canonical((previous, *line)).encode("ascii")).hexdigest()
 
 
-def verify(rows: Rows, expected: str | None = None) -> Receipt:
+def verify(rows: StoreRows, expected: str | None = None) -> Receipt:
     """Verify the whole chain, and that a head that was kept elsewhere is in it; return its last line.
 
     Raises:
@@ -113,7 +113,9 @@ WHO = "served:"
 """Prefix of the names of whoever asks through a server, in a ledger."""
 
 
-def compare(rows: Rows, charges: Mapping[str, Sequence[tuple[int, str, str]]]) -> list[tuple[str, int, str]]:
+def compare(
+    rows: StoreRows, charges: Mapping[str, Sequence[tuple[int, str, str]]]
+) -> list[tuple[str, int, str]]:
     """Return the charges that were made outside of the server; refuse a store or a ledger that is behind.
 
     Args:

@@ -20,10 +20,10 @@ from starlette.responses import JSONResponse, Response
 from prdp.safety.plain_text import csv_text
 from prdp.server import accounts, audit, purses, requests
 from prdp.server.accounts import ANALYST, AUDITOR, OWNER, ROLES, STEWARD, Passwords, Person
-from prdp.server.planning import MAX_ROWS, MAX_STATEMENT, Planner
+from prdp.server.planning import MAX_ROWS, MAX_STATEMENT, PublicPlanner
 from prdp.server.purses import SHARE
-from prdp.server.refusals import REFUSALS, Refused
-from prdp.server.store import Rows, Store
+from prdp.server.refusals import REFUSALS, RequestRefused
+from prdp.server.store import Store, StoreRows
 from prdp.serving.connections import Patience, Rates
 from prdp.serving.requests import Guarded, Message, Unreadable, bearer, content_type, read_body
 from prdp.sql.answers_codec import answers_from_json
@@ -83,7 +83,7 @@ class Preview(Question):
     rows: int = Field(default=MAX_ROWS, ge=1, le=MAX_ROWS)
 
 
-class Ask(Question):
+class AskBody(Question):
     """A statement with its plan, to be answered."""
 
     plan: Digest
@@ -137,7 +137,7 @@ class Service:
     """
 
     store: Store
-    planner: Planner
+    planner: PublicPlanner
     wake: Callable[[], None]
     origins: frozenset[str]
     secure: bool = False
@@ -159,7 +159,7 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Call:
+class RouteCall:
     """One request of a person."""
 
     service: Service
@@ -173,29 +173,29 @@ class Call:
     seen: int
     """The time up to which things may be known: the last whole second."""
 
-    def may_see(self, rows: Rows) -> list[str]:
+    def may_see(self, rows: StoreRows) -> list[str]:
         """Return the tables that the person may see."""
         served = list(self.service.planner.served)
         if self.person.role in (OWNER, STEWARD):
             return served
         return [name for name in purses.granted(rows, self.person.id) if name in served]
 
-    def table(self, rows: Rows) -> str:
+    def table(self, rows: StoreRows) -> str:
         """Return the table of the path; one that may not be seen is not there."""
         if self.path["table"] not in self.may_see(rows):
-            raise Refused("not_found")
+            raise RequestRefused("not_found")
         return self.path["table"]
 
     @property
     def other(self) -> int:
         """The number of the person in the path."""
         if not re.fullmatch("[0-9]{1,15}", self.path["person"]):
-            raise Refused("not_found")
+            raise RequestRefused("not_found")
         return int(self.path["person"])
 
 
 @dataclass(frozen=True)
-class Reply:
+class RouteReply:
     """A response: a status, what is sent as JSON, and headers."""
 
     status: int
@@ -203,7 +203,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Handler = Callable[[Call], Reply]
+Handler = Callable[[RouteCall], RouteReply]
 ANYONE = frozenset(ROLES)
 NOBODY_YET: frozenset[str] = frozenset()
 """Roles of a route that takes no session: signing in, accepting an invitation, health."""
@@ -234,84 +234,84 @@ class Route:
     refusals: tuple[str, ...] = ()
 
 
-def sign_in(call: Call) -> Reply:
+def sign_in(call: RouteCall) -> RouteReply:
     """Sign in: one text and one time for whatever was wrong."""
     service, body = call.service, call.body
     if not service.sign_ins.allows(call.address):
-        raise Refused("too_many")
+        raise RequestRefused("too_many")
     with service.store.reading() as rows:
         person, stored = accounts.password_of(rows, body.name)
     if not service.passwords.fits(stored, body.password):
-        raise Refused("sign_in")
+        raise RequestRefused("sign_in")
     with service.store.writing() as rows:
         if accounts.password_of(rows, body.name) != (person, stored):  # changed meanwhile
-            raise Refused("sign_in")
+            raise RequestRefused("sign_in")
         return _signed_in(call, rows, person)
 
 
-def _signed_in(call: Call, rows: Rows, person: int) -> Reply:
+def _signed_in(call: RouteCall, rows: StoreRows, person: int) -> RouteReply:
     secret = accounts.begin_session(rows, person, call.now)
     secure = "; Secure" * call.service.secure
     cookie = f"{call.service.cookie}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}"
-    return Reply(204, headers={"set-cookie": cookie})
+    return RouteReply(204, headers={"set-cookie": cookie})
 
 
-def sign_out(call: Call) -> Reply:
+def sign_out(call: RouteCall) -> RouteReply:
     """End this session."""
     with call.service.store.writing() as rows:
         accounts.revoke(rows, call.person.token, call.person, call.now)
     gone = f"{call.service.cookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"
-    return Reply(204, headers={"set-cookie": gone + "; Secure" * call.service.secure})
+    return RouteReply(204, headers={"set-cookie": gone + "; Secure" * call.service.secure})
 
 
-def accept(call: Call) -> Reply:
+def accept(call: RouteCall) -> RouteReply:
     """Accept an invitation, once, by choosing a password; sign in with it."""
     if not call.service.sign_ins.allows(call.address):
-        raise Refused("too_many")
+        raise RequestRefused("too_many")
     with call.service.store.reading() as rows:
         if not accounts.is_invitation(rows, call.path["code"], call.now):
-            raise Refused("used")
+            raise RequestRefused("used")
     hashed = call.service.passwords.hashed(call.body.password)
     with call.service.store.writing() as rows:
         return _signed_in(call, rows, accounts.accept(rows, call.path["code"], hashed, call.now))
 
 
-def me(call: Call) -> Reply:
+def me(call: RouteCall) -> RouteReply:
     """Return who is signed in, the tables that they see, and their purses."""
     person = call.person
     with call.service.store.reading() as rows:
         found = [purses.purse(rows, person.id, name) for name in purses.granted(rows, person.id)]
         tables = call.may_see(rows)
     facts = {"id": person.id, "name": person.name, "role": person.role, "tables": tables, "purses": found}
-    return Reply(200, facts)
+    return RouteReply(200, facts)
 
 
-def list_tokens(call: Call) -> Reply:
+def list_tokens(call: RouteCall) -> RouteReply:
     """Return the tokens in use: one's own; an owner sees all."""
     with call.service.store.reading() as rows:
-        return Reply(200, {"tokens": accounts.tokens(rows, call.person, call.now)})
+        return RouteReply(200, {"tokens": accounts.tokens(rows, call.person, call.now)})
 
 
-def make_token(call: Call) -> Reply:
+def make_token(call: RouteCall) -> RouteReply:
     """Make a token; it is shown this once."""
     body = call.body
     if _CONTROL.search(body.label):
-        raise Refused("invalid")
+        raise RequestRefused("invalid")
     with call.service.store.writing() as rows:
         token, number = accounts.new_api_token(
             rows, call.person.id, call.now, label=body.label, scopes=body.scopes, days=body.days
         )
-    return Reply(201, {"id": number, "token": token})
+    return RouteReply(201, {"id": number, "token": token})
 
 
-def end_token(call: Call) -> Reply:
+def end_token(call: RouteCall) -> RouteReply:
     """Revoke a token: one's own; an owner may revoke anybody's."""
     with call.service.store.writing() as rows:
         accounts.revoke(rows, call.path["token"], call.person, call.now)
-    return Reply(204)
+    return RouteReply(204)
 
 
-def list_tables(call: Call) -> Reply:
+def list_tables(call: RouteCall) -> RouteReply:
     """Return the tables that one may see."""
     with call.service.store.reading() as rows:
         names = call.may_see(rows)
@@ -322,27 +322,27 @@ def list_tables(call: Call) -> Reply:
         for name, served in call.service.planner.served.items()
         if name in names
     ]  # fmt: skip
-    return Reply(200, {"tables": tables})
+    return RouteReply(200, {"tables": tables})
 
 
-def table(call: Call) -> Reply:
+def table(call: RouteCall) -> RouteReply:
     """Return the public facts of a table."""
     with call.service.store.reading() as rows:
         name = call.table(rows)
         (deadline,) = rows.one("SELECT deadline FROM {}datasets WHERE name = ?", name)
-    return Reply(200, call.service.planner.described(name) | {"deadline": deadline})
+    return RouteReply(200, call.service.planner.described(name) | {"deadline": deadline})
 
 
-def budget(call: Call) -> Reply:
+def budget(call: RouteCall) -> RouteReply:
     """Return what one may spend of a table's budget, and what is left of it."""
     with call.service.store.reading() as rows:
         name = call.table(rows)
         (left,) = rows.one("SELECT left_parts FROM {}datasets WHERE name = ?", name)
         mine = purses.purse(rows, call.person.id, name)
-    return Reply(200, {"mine": mine, "table": {"remaining": purses.share_of(left)}})
+    return RouteReply(200, {"mine": mine, "table": {"remaining": purses.share_of(left)}})
 
 
-def plan(call: Call) -> Reply:
+def plan(call: RouteCall) -> RouteReply:
     """Return what a statement would cost and when it would be published; free, and reads no record."""
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
@@ -359,38 +359,38 @@ def plan(call: Call) -> Reply:
         "left_approved": purses.share_of(approved), "needs_approval": there is None and alone < asked.parts,
         "stands": there.id if there else None, "publish_in": 0 if there else publish_in,
     }  # fmt: skip
-    return Reply(200, facts | told)
+    return RouteReply(200, facts | told)
 
 
-def preview(call: Call) -> Reply:
+def preview(call: RouteCall) -> RouteReply:
     """Return the answer to a statement on made-up records: free, and says nothing of the real ones."""
     from prdp.sql.answers_codec import answers_to_json  # noqa: PLC0415
 
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
     found = call.service.planner.preview(call.body.statement, call.body.share, call.body.rows, may_see)
-    return Reply(200, {"answers": answers_to_json(found), "stand_in": True})
+    return RouteReply(200, {"answers": answers_to_json(found), "stand_in": True})
 
 
-def ask(call: Call) -> Reply:
-    """Ask a question: what it costs is spent for ever; its answer appears at ``publish_at``."""
+def ask(call: RouteCall) -> RouteReply:
+    """AskBody a question: what it costs is spent for ever; its answer appears at ``publish_at``."""
     body = call.body
     if not re.fullmatch("[A-Za-z0-9_-]{1,64}", call.key) or _CONTROL.search(body.purpose):
-        raise Refused("invalid")
+        raise RequestRefused("invalid")
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
     asked, _ = call.service.planner.plan(body.statement, body.share, may_see)
     if asked.digest != body.plan:
-        raise Refused("plan_is_old")
+        raise RequestRefused("plan_is_old")
     with call.service.store.writing() as rows:
         request = requests.admit(rows, call.person, asked, again=call.key, purpose=body.purpose, now=call.now)
         shown = requests.shown(rows, request, call.seen)
     call.service.wake()
     facts = {name: shown[name] for name in ("id", "state", "publish_at", "release")}
-    return Reply(200 if shown["release"] else 202, facts)
+    return RouteReply(200 if shown["release"] else 202, facts)
 
 
-def list_requests(call: Call) -> Reply:
+def list_requests(call: RouteCall) -> RouteReply:
     """Return requests: an analyst's own, those that wait for a steward, all of them for an auditor."""
     role, condition, values = call.person.role, "1 = 1", ()
     if role == ANALYST:
@@ -398,29 +398,29 @@ def list_requests(call: Call) -> Reply:
     elif role == STEWARD:
         condition = "state = 'waiting'"
     with call.service.store.reading() as rows:
-        return Reply(200, {"requests": requests.listed(rows, condition, values, call.seen)})
+        return RouteReply(200, {"requests": requests.listed(rows, condition, values, call.seen)})
 
 
-def one_request(call: Call) -> Reply:
+def one_request(call: RouteCall) -> RouteReply:
     """Return a request, without its answer."""
     with call.service.store.reading() as rows:
         request = requests.by_id(rows, call.path["request"])
         if call.person.role == ANALYST and request.person != call.person.id:
-            raise Refused("not_found")
+            raise RequestRefused("not_found")
         shown = requests.shown(rows, request, call.seen)
     wait = (shown["publish_at"] or 0) - call.seen
     waiting = shown["state"] == "queued"
-    return Reply(200, shown, {"retry-after": str(max(1, wait))} if waiting else {})
+    return RouteReply(200, shown, {"retry-after": str(max(1, wait))} if waiting else {})
 
 
-def withdraw(call: Call) -> Reply:
+def withdraw(call: RouteCall) -> RouteReply:
     """Withdraw a request that waits; one that is queued goes on by itself, and its charge stands."""
     with call.service.store.writing() as rows:
         done = requests.withdraw(rows, call.person, call.path["request"], call.now)
-    return Reply(204 if done else 202)
+    return RouteReply(204 if done else 202)
 
 
-def decide(call: Call) -> Reply:
+def decide(call: RouteCall) -> RouteReply:
     """Approve or deny a request of somebody else's; its digest says which question was looked at."""
     body = call.body
     with call.service.store.writing() as rows:
@@ -430,24 +430,24 @@ def decide(call: Call) -> Reply:
         )  # fmt: skip
         shown = requests.shown(rows, request, call.seen)
     call.service.wake()
-    return Reply(200, shown)
+    return RouteReply(200, shown)
 
 
-def list_releases(call: Call) -> Reply:
+def list_releases(call: RouteCall) -> RouteReply:
     """Return the published answers about a table."""
     with call.service.store.reading() as rows:
         wanted = call.query.get("table", "")
         if wanted not in call.may_see(rows):
-            raise Refused("not_found")
-        return Reply(200, {"releases": requests.releases(rows, wanted, call.seen)})
+            raise RequestRefused("not_found")
+        return RouteReply(200, {"releases": requests.releases(rows, wanted, call.seen)})
 
 
-def _release(call: Call) -> dict[str, Any]:
+def _release(call: RouteCall) -> dict[str, Any]:
     with call.service.store.reading() as rows:
         request = requests.by_id(rows, call.path["release"])
         shown = requests.shown(rows, request, call.seen)
         if request.dataset not in call.may_see(rows) or not shown["release"]:
-            raise Refused("not_found")
+            raise RequestRefused("not_found")
         answers, number, head = rows.one(
             "SELECT n.answers, n.number, a.head FROM {}answers n JOIN {}audit a ON a.number = n.number "
             "WHERE n.request = ?",
@@ -460,17 +460,17 @@ def _release(call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def release(call: Call) -> Reply:
+def release(call: RouteCall) -> RouteReply:
     """Return a published answer with its receipt."""
-    return Reply(200, _release(call))
+    return RouteReply(200, _release(call))
 
 
-def release_json(call: Call) -> Reply:
+def release_json(call: RouteCall) -> RouteReply:
     """Return a published answer as a file."""
-    return Reply(200, _release(call), {"content-disposition": 'attachment; filename="release.json"'})
+    return RouteReply(200, _release(call), {"content-disposition": 'attachment; filename="release.json"'})
 
 
-def release_csv(call: Call) -> Reply:
+def release_csv(call: RouteCall) -> RouteReply:
     """Return a published answer as CSV; cells that a spreadsheet would run are quoted."""
     columns = answers_from_json(_release(call)["answers"]).to_dict()
     closed = {name: ["" if _is_open(cell) else cell for cell in cells] for name, cells in columns.items()}
@@ -478,21 +478,21 @@ def release_csv(call: Call) -> Reply:
         "content-disposition": 'attachment; filename="release.csv"',
         "content-type": "text/csv; charset=utf-8",
     }
-    return Reply(200, csv_text(closed), headers)
+    return RouteReply(200, csv_text(closed), headers)
 
 
 def _is_open(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and not math.isfinite(cell))
 
 
-def list_people(call: Call) -> Reply:
+def list_people(call: RouteCall) -> RouteReply:
     """Return all people with their purses."""
     with call.service.store.reading() as rows:
         found = rows.all("SELECT id, name, role, disabled FROM {}people ORDER BY id")
-        return Reply(200, {"people": [_person(rows, *one) for one in found]})
+        return RouteReply(200, {"people": [_person(rows, *one) for one in found]})
 
 
-def _person(rows: Rows, number: int, name: str, role: str, disabled: int) -> dict[str, Any]:
+def _person(rows: StoreRows, number: int, name: str, role: str, disabled: int) -> dict[str, Any]:
     tables = purses.granted(rows, number)
     return {
         "id": number, "name": name, "role": role, "disabled": bool(disabled), "tables": tables,
@@ -500,62 +500,62 @@ def _person(rows: Rows, number: int, name: str, role: str, disabled: int) -> dic
     }  # fmt: skip
 
 
-def add_person(call: Call) -> Reply:
+def add_person(call: RouteCall) -> RouteReply:
     """Add a person, and return their invitation; it is shown this once."""
     body = call.body
     with call.service.store.writing() as rows:
         number = accounts.add_person(rows, body.name, body.role, call.person.id, call.now)
         for name, granted in body.purses.items():
             if name not in call.service.planner.served:
-                raise Refused("not_found")
+                raise RequestRefused("not_found")
             purses.grant(rows, number, name, granted.model_dump(), actor=call.person, now=call.now)
         code = accounts.invite(rows, number, call.person.id, call.now)
-    return Reply(201, {"id": number, "name": body.name, "invitation": code})
+    return RouteReply(201, {"id": number, "name": body.name, "invitation": code})
 
 
-def change_person(call: Call) -> Reply:
+def change_person(call: RouteCall) -> RouteReply:
     """Disable a person or give them another role; their sessions and tokens end."""
     with call.service.store.writing() as rows:
         accounts.change(
             rows, call.other, call.person, call.now, disabled=call.body.disabled, role=call.body.role
         )
-        return Reply(200, _person(rows, *accounts.known(rows, call.other)))
+        return RouteReply(200, _person(rows, *accounts.known(rows, call.other)))
 
 
-def invite_again(call: Call) -> Reply:
+def invite_again(call: RouteCall) -> RouteReply:
     """Return a new invitation: the password, all sessions and all tokens of a person end."""
     with call.service.store.writing() as rows:
-        return Reply(201, {"invitation": accounts.invite(rows, call.other, call.person.id, call.now)})
+        return RouteReply(201, {"invitation": accounts.invite(rows, call.other, call.person.id, call.now)})
 
 
-def set_purse(call: Call) -> Reply:
+def set_purse(call: RouteCall) -> RouteReply:
     """Set what an analyst may spend of a table's budget, in all."""
     with call.service.store.writing() as rows:
         name = call.table(rows)
         purses.grant(rows, call.other, name, call.body.model_dump(), actor=call.person, now=call.now)
-        return Reply(200, purses.purse(rows, call.other, name))
+        return RouteReply(200, purses.purse(rows, call.other, name))
 
 
-def read_audit(call: Call) -> Reply:
+def read_audit(call: RouteCall) -> RouteReply:
     """Return a page of the audit, and its head."""
     start = call.query.get("from", "0")
     if not re.fullmatch("[0-9]{1,15}", start):
-        raise Refused("invalid")
+        raise RequestRefused("invalid")
     with call.service.store.reading() as rows:
         found = audit.lines(rows, int(start), call.seen)
-        return Reply(200, {"lines": found, "head": audit.visible(rows, call.seen).head})
+        return RouteReply(200, {"lines": found, "head": audit.visible(rows, call.seen).head})
 
 
-def audit_head(call: Call) -> Reply:
+def audit_head(call: RouteCall) -> RouteReply:
     """Return the number and the hash of the last line: kept elsewhere, they show what is missing later."""
     with call.service.store.reading() as rows:
         head = audit.visible(rows, call.seen)
-    return Reply(200, {"number": head.number, "head": head.head})
+    return RouteReply(200, {"number": head.number, "head": head.head})
 
 
-def health(_: Call) -> Reply:
+def health(_: RouteCall) -> RouteReply:
     """Return that the server answers, and nothing else."""
-    return Reply(204)
+    return RouteReply(204)
 
 
 _ASK = frozenset({ANALYST})
@@ -578,7 +578,7 @@ ROUTES = (
     Route("POST", "/v1/plans", _SEE, "read", plan, (200,), Question, ("statement",)),
     Route("POST", "/v1/previews", _SEE, "read", preview, (200,), Preview, ("statement",)),
     Route(
-        "POST", "/v1/requests", _ASK, "ask", ask, (200, 202), Ask,
+        "POST", "/v1/requests", _ASK, "ask", ask, (200, 202), AskBody,
         ("statement", "purse", "budget", "plan_is_old", "key_reused"),
     ),
     Route("GET", "/v1/requests", ANYONE, "read", list_requests, (200,)),
@@ -617,7 +617,7 @@ _OF_BODIES = ("too_slow", "too_large", "wrong_type", "invalid")
 _CLOSES = {"too_large", "too_slow"}
 
 
-def refusal(refused: Refused) -> Response:
+def refusal(refused: RequestRefused) -> Response:
     """Return a refusal as an HTTP response."""
     headers = {"retry-after": "1"} if refused.code in ("too_many", "busy") else {}
     if refused.status == 401:
@@ -635,22 +635,26 @@ def application(service: Service) -> Any:
         _add(app, service, route)
 
     async def refused(_: Request, error: Exception) -> Response:
-        code = error.code if isinstance(error, Refused | Unreadable) else "failed"
-        return refusal(error if isinstance(error, Refused) else Refused(code))
+        code = error.code if isinstance(error, RequestRefused | Unreadable) else "failed"
+        return refusal(error if isinstance(error, RequestRefused) else RequestRefused(code))
 
     async def by_status(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        answer = refusal(Refused({404: "not_found", 405: "wrong_method"}.get(status, "malformed")))
+        answer = refusal(RequestRefused({404: "not_found", 405: "wrong_method"}.get(status, "malformed")))
         if isinstance(error, HTTPException) and error.headers:
             answer.headers.update(error.headers)
         return answer
 
     app.add_exception_handler(HTTPException, by_status)
-    for kind in (Refused, Unreadable, Exception):
+    for kind in (RequestRefused, Unreadable, Exception):
         app.add_exception_handler(kind, refused)
     rates = Rates(service.rate, 4 * service.rate)
     return Guarded(
-        app, rates, lambda code: refusal(Refused(code)), _HEADERS, lambda scope: _stranger(service, scope)
+        app,
+        rates,
+        lambda code: refusal(RequestRefused(code)),
+        _HEADERS,
+        lambda scope: _stranger(service, scope),
     )
 
 
@@ -736,12 +740,12 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
     if route.roles:
         person = await run_in_threadpool(_person_of, service, request)
         if person.role not in route.roles:
-            raise Refused("role")
+            raise RequestRefused("role")
         if person.scopes != _ALL and (not route.scope or route.scope not in person.scopes):
-            raise Refused("scope")
+            raise RequestRefused("scope")
     body = await _body(service, route, request)
     clock = service.clock()
-    call = Call(
+    call = RouteCall(
         service, person, {name: unquote(value) for name, value in request.path_params.items()},
         dict(request.query_params), body, request.headers.get("idempotency-key", ""), address,
         math.ceil(clock), math.floor(clock),
@@ -763,11 +767,11 @@ def _person_of(service: Service, request: Request) -> Person:
     token = bearer(request)
     secret = token if token is not None else request.cookies.get(service.cookie)
     if not secret or len(secret) > 200:
-        raise Refused("not_signed_in")
+        raise RequestRefused("not_signed_in")
     with service.store.reading() as rows:
         person = accounts.signed_in(rows, secret, math.floor(service.clock()))
     if person is None:
-        raise Refused("not_signed_in")
+        raise RequestRefused("not_signed_in")
     return person
 
 
@@ -777,10 +781,10 @@ async def _body(service: Service, route: Route, request: Request) -> Any:
         return None
     raw = await read_body(request, MAX_BODY, service.patience.body_seconds)
     if content_type(request) != "application/json":
-        raise Refused("wrong_type")
+        raise RequestRefused("wrong_type")
     try:
         return route.body.model_validate_json(raw)
     except ValidationError:
-        raise Refused("invalid") from None
+        raise RequestRefused("invalid") from None
     except (RecursionError, ValueError):
-        raise Refused("malformed") from None
+        raise RequestRefused("malformed") from None

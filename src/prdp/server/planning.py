@@ -13,8 +13,8 @@ from prdp.ledger.layout import canonical
 from prdp.projects.project import Facts, Project, named_in
 from prdp.release.table import shown_key
 from prdp.server.purses import parts_of, share_of
-from prdp.server.refusals import Refused
-from prdp.server.requests import Asked
+from prdp.server.refusals import RequestRefused
+from prdp.server.requests import PlannedQuestion
 from prdp.testing.preview import EVEN, made_up, roundings_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Served:
         return sha256(repr((self.facts, sorted(self.listed.items()))).encode()).hexdigest()
 
 
-class Planner:
+class PublicPlanner:
     """Plans statements about the tables of a project, on made-up records with the same public facts."""
 
     def __init__(self, project: Project, served: Mapping[str, Served]) -> None:
@@ -67,7 +67,7 @@ class Planner:
         table: Table = rounded.stand_in(name, alike)
         return table
 
-    def plan(self, statement: str, share: str, may_ask: list[str]) -> tuple[Asked, dict[str, Any]]:
+    def plan(self, statement: str, share: str, may_ask: list[str]) -> tuple[PlannedQuestion, dict[str, Any]]:
         """Return a question with its digest, and its plan for people; refuse what cannot be answered.
 
         Args:
@@ -79,7 +79,7 @@ class Planner:
         from prdp.sql.statement import compiled  # noqa: PLC0415
 
         if not parts_of(share) > 0:
-            raise Refused("invalid")
+            raise RequestRefused("invalid")
         name = self._named(statement, may_ask)
         table, served = self._alike[name], self.served[name]
         with _told():
@@ -91,7 +91,7 @@ class Planner:
         canonical_share = share_of(parts_of(share))
         whole = canonical((name, text, canonical_share, served.digest))
         digest = sha256(whole.encode("ascii")).hexdigest()
-        asked = Asked(name, statement, canonical_share, digest, bool(served.immutable))
+        asked = PlannedQuestion(name, statement, canonical_share, digest, bool(served.immutable))
         told = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
         return asked, {"columns": list(columns), "lines": told}
 
@@ -99,7 +99,7 @@ class Planner:
         """Return the answer on made-up records: nothing of it is about the private ones."""
         asked, _ = self.plan(statement, share, may_ask)
         if not self._drawing.acquire(timeout=10):
-            raise Refused("busy")
+            raise RequestRefused("busy")
         try:
             table = self._alike[asked.dataset] if rows == MAX_ROWS else self._made_up(asked.dataset, rows)
             with _told():
@@ -110,7 +110,7 @@ class Planner:
     def _named(self, statement: str, may_ask: list[str]) -> str:
         """Return the table that a statement is about; a table that one may not see is not there."""
         if len(statement) > MAX_STATEMENT:
-            raise Refused("too_large")
+            raise RequestRefused("too_large")
         with _told():
             from prdp.sql.reading import read_statement  # noqa: PLC0415
 
@@ -121,7 +121,7 @@ class Planner:
             name = ""
         if name not in may_ask or name not in self.served:
             listed = ", ".join(may_ask) or "none yet"
-            raise Refused("statement", f"name one of the tables that you may ask about: {listed}.")
+            raise RequestRefused("statement", f"name one of the tables that you may ask about: {listed}.")
         return name
 
     def described(self, name: str) -> dict[str, Any]:
@@ -130,7 +130,8 @@ class Planner:
         facts = served.facts
         columns = [
             {
-                "name": column, "type": kind.native or kind.kind.value,
+                "name": column, "kind": kind.kind.value, "integer": kind.integer,
+                "type": kind.native or kind.kind.value,
                 "low": _number(facts.bounds.get(column, (None, None))[0]),
                 "high": _number(facts.bounds.get(column, (None, None))[1]),
                 "round_to": _number(facts.round_to.get(column)),
@@ -158,12 +159,12 @@ class _told:  # noqa: N801  (a context, read as a word)
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
-        if isinstance(error, Refused) or error is None:
+        if isinstance(error, RequestRefused) or error is None:
             return
         if isinstance(error, InvalidRequest):
-            raise Refused("statement", str(error)[:_MAX_MESSAGE]) from None
+            raise RequestRefused("statement", str(error)[:_MAX_MESSAGE]) from None
         if isinstance(error, PrdpError | RecursionError):
-            raise Refused("statement") from None
+            raise RequestRefused("statement") from None
 
 
 def _public(tables: Any, catalog: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 from prdp.server import audit
 from prdp.server.accounts import ANALYST, Person, known
-from prdp.server.refusals import Refused
-from prdp.server.store import PARTS, Rows
+from prdp.server.refusals import RequestRefused
+from prdp.server.store import PARTS, StoreRows
 
 KINDS = ("alone", "approved")
 SHARE = r"^(0\.[0-9]{1,12}|0|1)$"
@@ -32,13 +32,13 @@ def share_of(parts: int) -> str:
     return f"{Decimal(parts) / PARTS:f}"
 
 
-def granted(rows: Rows, person: int) -> list[str]:
+def granted(rows: StoreRows, person: int) -> list[str]:
     """Return the tables that a person has a purse for: those that they may ask about."""
     found = rows.all("SELECT DISTINCT dataset FROM {}purses WHERE person = ? ORDER BY dataset", person)
     return [name for (name,) in found]
 
 
-def left(rows: Rows, person: int, dataset: str, kind: str) -> int:
+def left(rows: StoreRows, person: int, dataset: str, kind: str) -> int:
     """Return the parts that may still be promised: neither spent nor held for a request in the queue."""
     purse = rows.one(
         "SELECT granted - spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?",
@@ -58,7 +58,7 @@ def left(rows: Rows, person: int, dataset: str, kind: str) -> int:
     return int(purse[0]) - int(held)
 
 
-def purse(rows: Rows, person: int, dataset: str) -> dict[str, Any]:
+def purse(rows: StoreRows, person: int, dataset: str) -> dict[str, Any]:
     """Return a person's purses for a table, as JSON has them."""
     found = {
         kind: (int(total), int(spent))
@@ -75,14 +75,14 @@ def purse(rows: Rows, person: int, dataset: str) -> dict[str, Any]:
 
 
 def grant(
-    rows: Rows, person: int, dataset: str, wanted: dict[str, str], *, actor: Person | None, now: int
+    rows: StoreRows, person: int, dataset: str, wanted: dict[str, str], *, actor: Person | None, now: int
 ) -> None:
     """Set what an analyst may spend of a table's budget in all, what was spent included."""
     _, _, role, _ = known(rows, person)
     if actor is not None and actor.id == person:
-        raise Refused("own")
+        raise RequestRefused("own")
     if role != ANALYST:
-        raise Refused("role")
+        raise RequestRefused("role")
     for kind in KINDS:
         parts = parts_of(wanted[kind])
         spent = rows.one(
@@ -91,7 +91,7 @@ def grant(
         if spent is None:
             rows.insert("purses", person=person, dataset=dataset, kind=kind, granted=parts)
         elif spent[0] > parts:
-            raise Refused("below_spent")
+            raise RequestRefused("below_spent")
         else:
             rows.run(
                 "UPDATE {}purses SET granted = ? WHERE person = ? AND dataset = ? AND kind = ?",

@@ -39,10 +39,10 @@ REFUSALS: dict[str, tuple[int, str]] = {
 }
 
 
-class Refused(PrdpError):  # noqa: N818  (reads as what it is)
+class RequestRefused(PrdpError):  # noqa: N818  (reads as what it is)
     """A request that is not served, by its code.
 
-    >>> Refused("purse").status, str(Refused("sign_in"))
+    >>> RequestRefused("purse").status, str(RequestRefused("sign_in"))
     (402, 'the name or the password is wrong.')
 
     Attributes:
@@ -67,6 +67,6 @@ class Refused(PrdpError):  # noqa: N818  (reads as what it is)
 
 def code_of(error: BaseException) -> str:
     """Return the code by which an analyst hears of a failure; nothing else of it is repeated."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return error.code
     return "budget" if isinstance(error, BudgetExhausted) else "failed"

@@ -15,8 +15,8 @@ from prdp.ledger import Charge
 from prdp.noise.entropy import SystemEntropy
 from prdp.server import audit, purses
 from prdp.server.accounts import DAY, Person
-from prdp.server.refusals import REFUSALS, Refused
-from prdp.server.store import PARTS, Rows
+from prdp.server.refusals import REFUSALS, RequestRefused
+from prdp.server.store import PARTS, StoreRows
 
 EXPIRES_SECONDS = 14 * DAY
 MAX_QUEUED = 10
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedQuestion:
     """A question with its plan: what a request is made of.
 
     Attributes:
@@ -78,20 +78,20 @@ class Request:
     release: str | None
 
 
-def _found(rows: Rows, condition: str, *values: Any) -> list[Request]:
+def _found(rows: StoreRows, condition: str, *values: Any) -> list[Request]:
     names = ", ".join(_COLUMNS)
     return [Request(*row) for row in rows.all(f"SELECT {names} FROM {{}}requests WHERE {condition}", *values)]
 
 
-def by_id(rows: Rows, number: str) -> Request:
+def by_id(rows: StoreRows, number: str) -> Request:
     """Return a request; refuse a number that none has."""
     found = _found(rows, "id = ?", number)
     if not found:
-        raise Refused("not_found")
+        raise RequestRefused("not_found")
     return found[0]
 
 
-def standing(rows: Rows, asked: Asked, now: int) -> Request | None:
+def standing(rows: StoreRows, asked: PlannedQuestion, now: int) -> Request | None:
     """Return the request whose published answer a question has already."""
     found = _found(
         rows,
@@ -104,16 +104,18 @@ def standing(rows: Rows, asked: Asked, now: int) -> Request | None:
     return found[0] if found else None
 
 
-def admit(rows: Rows, person: Person, asked: Asked, *, again: str, purpose: str, now: int) -> Request:
+def admit(
+    rows: StoreRows, person: Person, asked: PlannedQuestion, *, again: str, purpose: str, now: int
+) -> Request:
     """Return the request for a question: the standing one, the one that was made before, or a new one."""
     before = _found(rows, "person = ? AND again = ?", person.id, again)
     if before:
         same = (before[0].digest, before[0].purpose) == (asked.digest, purpose)
         if not same:
-            raise Refused("key_reused")
+            raise RequestRefused("key_reused")
         return before[0]
     if asked.dataset not in purses.granted(rows, person.id):
-        raise Refused("not_found")
+        raise RequestRefused("not_found")
     there = standing(rows, asked, now)
     if there is not None:
         return there
@@ -127,11 +129,11 @@ def admit(rows: Rows, person: Person, asked: Asked, *, again: str, purpose: str,
         (one for one in purses.KINDS if purses.left(rows, person.id, asked.dataset, one) >= asked.parts), ""
     )
     if not kind:
-        raise Refused("purse")
+        raise RequestRefused("purse")
     _refuse_beyond_the_table(rows, asked)
     open_ones = "SELECT count(*) FROM {}requests WHERE person = ? AND state IN ('waiting', 'queued')"
     if rows.one(open_ones, person.id)[0] >= MAX_QUEUED:
-        raise Refused("too_many")
+        raise RequestRefused("too_many")
     number = SystemEntropy().bytes(16).hex()
     rows.insert(
         "requests", id=number, person=person.id, dataset=asked.dataset, statement=asked.statement,
@@ -144,14 +146,14 @@ def admit(rows: Rows, person: Person, asked: Asked, *, again: str, purpose: str,
     return by_id(rows, number)
 
 
-def _body(asked: Asked | Request, number: str) -> dict[str, Any]:
+def _body(asked: PlannedQuestion | Request, number: str) -> dict[str, Any]:
     return {
         "request": number, "table": asked.dataset, "statement": asked.statement, "share": asked.share,
         "digest": asked.digest,
     }  # fmt: skip
 
 
-def _refuse_beyond_the_table(rows: Rows, asked: Asked) -> None:
+def _refuse_beyond_the_table(rows: StoreRows, asked: PlannedQuestion) -> None:
     """Refuse what the table's budget has no room for beside what is in the queue, where that can be known."""
     (there,) = rows.one("SELECT left_parts FROM {}datasets WHERE name = ?", asked.dataset)
     (held,) = rows.one(
@@ -160,19 +162,19 @@ def _refuse_beyond_the_table(rows: Rows, asked: Asked) -> None:
         asked.dataset,
     )
     if not asked.narrow and int(there) - int(held) < asked.parts:
-        raise Refused("budget")
+        raise RequestRefused("budget")
 
 
-def _expire(rows: Rows, now: int) -> None:
+def _expire(rows: StoreRows, now: int) -> None:
     rows.run("UPDATE {}requests SET state = 'expired' WHERE state = 'waiting' AND expires <= ?", now)
 
 
-def wait(rows: Rows, dataset: str, now: int) -> int:
+def wait(rows: StoreRows, dataset: str, now: int) -> int:
     """Return in how many seconds a question would be published that is asked now."""
     return _slot(rows, dataset, now)[1] - now
 
 
-def _slot(rows: Rows, dataset: str, now: int) -> tuple[int, int]:
+def _slot(rows: StoreRows, dataset: str, now: int) -> tuple[int, int]:
     """Return when the next slot of a table begins and ends."""
     (deadline,) = rows.one("SELECT deadline FROM {}datasets WHERE name = ?", dataset)
     (last,) = rows.one(
@@ -182,7 +184,7 @@ def _slot(rows: Rows, dataset: str, now: int) -> tuple[int, int]:
     return begins, begins + int(deadline)
 
 
-def _queue(rows: Rows, request: Request, now: int) -> None:
+def _queue(rows: StoreRows, request: Request, now: int) -> None:
     """Give a request the next slot of its table."""
     begins, ends = _slot(rows, request.dataset, now)
     rows.run(
@@ -194,20 +196,20 @@ def _queue(rows: Rows, request: Request, now: int) -> None:
 
 
 def decide(
-    rows: Rows, person: Person, number: str, *, approve: bool, digest: str, reason: str | None, now: int
+    rows: StoreRows, person: Person, number: str, *, approve: bool, digest: str, reason: str | None, now: int
 ) -> Request:
     """Approve a request, which queues it, or deny it; never one's own."""
     request = by_id(rows, number)
     if request.person == person.id:
-        raise Refused("own")
+        raise RequestRefused("own")
     if request.digest != digest:
-        raise Refused("other_digest")
+        raise RequestRefused("other_digest")
     _expire(rows, now)
     request = by_id(rows, number)
     if request.state != "waiting":
-        raise Refused("decided")
+        raise RequestRefused("decided")
     if approve and purses.left(rows, request.person, request.dataset, "approved") < request.parts:
-        raise Refused("purse")
+        raise RequestRefused("purse")
     rows.run(
         "UPDATE {}requests SET decider = ?, reason = ?, state = ? WHERE id = ?",
         person.id,
@@ -222,11 +224,11 @@ def decide(
     return by_id(rows, number)
 
 
-def withdraw(rows: Rows, person: Person, number: str, now: int) -> bool:
+def withdraw(rows: StoreRows, person: Person, number: str, now: int) -> bool:
     """Withdraw a request that waits for approval; one that is queued goes on, and its charge stands."""
     request = by_id(rows, number)
     if request.person != person.id:
-        raise Refused("not_found")
+        raise RequestRefused("not_found")
     if request.state != "waiting":
         return False
     rows.run("UPDATE {}requests SET state = 'withdrawn' WHERE id = ?", number)
@@ -234,7 +236,7 @@ def withdraw(rows: Rows, person: Person, number: str, now: int) -> bool:
     return True
 
 
-def shown(rows: Rows, request: Request, now: int) -> dict[str, Any]:
+def shown(rows: StoreRows, request: Request, now: int) -> dict[str, Any]:
     """Return a request as JSON has it; nothing of its answer is known before its time."""
     name: dict[int | None, str] = dict(rows.all("SELECT id, name FROM {}people"))
     published = request.state == "published" and request.publish is not None and request.publish <= now
@@ -252,13 +254,13 @@ def shown(rows: Rows, request: Request, now: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def listed(rows: Rows, condition: str, values: tuple[Any, ...], now: int) -> list[dict[str, Any]]:
+def listed(rows: StoreRows, condition: str, values: tuple[Any, ...], now: int) -> list[dict[str, Any]]:
     """Return the newest requests that meet a condition, at most 200."""
     found = _found(rows, f"{condition} ORDER BY made DESC, id LIMIT 200", *values)
     return [shown(rows, one, now) for one in found]
 
 
-def releases(rows: Rows, dataset: str, now: int) -> list[dict[str, Any]]:
+def releases(rows: StoreRows, dataset: str, now: int) -> list[dict[str, Any]]:
     """Return the published answers about a table, the newest first."""
     found = _found(
         rows,
@@ -277,25 +279,25 @@ def releases(rows: Rows, dataset: str, now: int) -> list[dict[str, Any]]:
 # What the engine's process does.
 
 
-def next_in_line(rows: Rows, dataset: str) -> Request | None:
+def next_in_line(rows: StoreRows, dataset: str) -> Request | None:
     """Return the request whose slot is first."""
     found = _found(rows, "dataset = ? AND state = 'queued' ORDER BY publish LIMIT 1", dataset)
     return found[0] if found else None
 
 
-def begin(rows: Rows, request: Request) -> None:
+def begin(rows: StoreRows, request: Request) -> None:
     """Count a try."""
     rows.run("UPDATE {}requests SET tries = tries + 1 WHERE id = ?", request.id)
 
 
-def resume(rows: Rows, dataset: str, now: int) -> None:
+def resume(rows: StoreRows, dataset: str, now: int) -> None:
     """Give all requests of a table new slots, from now on, in their order: their process was ended."""
     first = next_in_line(rows, dataset)
     if first is not None and first.begins is not None and first.begins < now:
         _move(rows, dataset, now, None)
 
 
-def overrun(rows: Rows, request: Request, now: int) -> int:
+def overrun(rows: StoreRows, request: Request, now: int) -> int:
     """Double a table's deadline for good; move the slot's end, and those after it. Return the new end."""
     rows.run("UPDATE {}datasets SET deadline = deadline * 2 WHERE name = ?", request.dataset)
     (deadline,) = rows.one("SELECT deadline FROM {}datasets WHERE name = ?", request.dataset)
@@ -306,7 +308,7 @@ def overrun(rows: Rows, request: Request, now: int) -> int:
     return end
 
 
-def _move(rows: Rows, dataset: str, begins: int, besides: str | None) -> None:
+def _move(rows: StoreRows, dataset: str, begins: int, besides: str | None) -> None:
     (deadline,) = rows.one("SELECT deadline FROM {}datasets WHERE name = ?", dataset)
     for one in _found(rows, "dataset = ? AND state = 'queued' ORDER BY publish", dataset):
         if one.id != besides:
@@ -319,7 +321,7 @@ def _move(rows: Rows, dataset: str, begins: int, besides: str | None) -> None:
             begins += int(deadline)
 
 
-def charged(rows: Rows, request: Request, charge: Charge, *, new: bool) -> None:
+def charged(rows: StoreRows, request: Request, charge: Charge, *, new: bool) -> None:
     """Take a request's whole share out of its purse with its first charge, in the ledger's transaction.
 
     A statement may be several charges; the later ones are paid for already, and may not be known before the
@@ -340,7 +342,7 @@ def charged(rows: Rows, request: Request, charge: Charge, *, new: bool) -> None:
         request.kind,
     )
     if room is None or room[0] < parts:
-        raise Refused("purse")
+        raise RequestRefused("purse")
     body = {"request": request.id, "table": request.dataset, "charge": charge.number}
     at = publish if mine else begins
     if there is not None:
@@ -368,7 +370,7 @@ def charged(rows: Rows, request: Request, charge: Charge, *, new: bool) -> None:
         )
 
 
-def publish(rows: Rows, request: Request, answers: str | None, failed: str, remaining: Fraction) -> None:
+def publish(rows: StoreRows, request: Request, answers: str | None, failed: str, remaining: Fraction) -> None:
     """Publish an answer with its receipt, or a failure, when the slot has ended."""
     at = int(request.publish or 0)
     body = _body(request, request.id) | {"failed": failed}
@@ -384,7 +386,7 @@ def publish(rows: Rows, request: Request, answers: str | None, failed: str, rema
     set_remaining(rows, request.dataset, remaining)
 
 
-def set_remaining(rows: Rows, dataset: str, remaining: Fraction) -> None:
+def set_remaining(rows: StoreRows, dataset: str, remaining: Fraction) -> None:
     """Note what is left of a table's budget, rounded down."""
     parts = max(0, int(remaining * PARTS))
     rows.run("UPDATE {}datasets SET left_parts = ? WHERE name = ?", parts, dataset)

@@ -18,7 +18,7 @@ from prdp.projects.project import Project, project
 from prdp.server import accounts, audit, purses
 from prdp.server.engine_process import EngineProcess
 from prdp.server.front import Service, application
-from prdp.server.planning import Planner
+from prdp.server.planning import PublicPlanner
 from prdp.server.store import Store, opened, store_of
 from prdp.serving.connections import Patience
 from prdp.serving.process import Place, run
@@ -28,7 +28,7 @@ DEADLINE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServerOptions:
     """How a server is reached, and its limits.
 
     Attributes:
@@ -74,7 +74,7 @@ def alone(store: Store) -> Iterator[int]:
         os.close(descriptor)
 
 
-def serve(path: Path, options: Options, ready: Callable[[str], None]) -> bool:
+def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> bool:
     """Serve a project until the process is stopped; return whether it could begin.
 
     Args:
@@ -98,7 +98,12 @@ def serve(path: Path, options: Options, ready: Callable[[str], None]) -> bool:
             port = options.port or _free_port(options.host)
             own, secure = _origins(options, port)
             service = Service(
-                store, Planner(read, served), engine.wake, frozenset(own), secure=secure, rate=options.rate
+                store,
+                PublicPlanner(read, served),
+                engine.wake,
+                frozenset(own),
+                secure=secure,
+                rate=options.rate,
             )
             place = Place(options.host, port, options.proxy, options.certificate)
             return run(application(service), place, patience=Patience(), ready=lambda _: ready(own[0]))
@@ -106,7 +111,7 @@ def serve(path: Path, options: Options, ready: Callable[[str], None]) -> bool:
             engine.stop()
 
 
-def _refuse_open_doors(options: Options) -> None:
+def _refuse_open_doors(options: ServerOptions) -> None:
     """Refuse to send passwords in clear text over a network."""
     if options.host not in {"127.0.0.1", "::1", "localhost"} and not (options.certificate or options.proxy):
         raise InvalidRequest(
@@ -123,7 +128,7 @@ def _free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def _origins(options: Options, port: int) -> tuple[list[str], bool]:
+def _origins(options: ServerOptions, port: int) -> tuple[list[str], bool]:
     """Return the origins of the server's pages, and whether all of them are reached by TLS."""
     secure = bool(options.certificate) or bool(options.proxy)
     scheme = "https" if secure else "http"

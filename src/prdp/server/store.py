@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from prdp.errors import InvalidRequest, LedgerError
-from prdp.ledger.storage import Found
+from prdp.ledger.storage import LedgerTables
 from prdp.release.formatting import optional_library
 from prdp.safety.database_address import is_database, read_address
 
@@ -152,18 +152,11 @@ def layout(*, postgres: bool) -> list[str]:
     return [f"CREATE SCHEMA {SCHEMA}", *_TABLES.format(s=f"{SCHEMA}.").strip().split(";\n"), refuse, *guards]
 
 
-class Statements(Protocol):
-    """What runs SQL that SQLite and PostgreSQL both take; each ``?`` in it is a placeholder for a value."""
-
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Found:
-        """Run a statement."""
-
-
 @dataclass(frozen=True, slots=True)
-class Rows:
+class StoreRows:
     """The server's tables within one transaction: ``{}`` in a statement is the prefix of their names."""
 
-    statements: Statements
+    statements: LedgerTables
     prefix: str
 
     def run(self, statement: str, *values: Any) -> None:
@@ -203,12 +196,12 @@ class Store(Protocol):
         """Make the empty tables."""
 
     def reading(self) -> Any:
-        """Return a context in which ``Rows`` are read as they are at one moment."""
+        """Return a context in which ``StoreRows`` are read as they are at one moment."""
 
     def writing(self) -> Any:
-        """Return a context in which ``Rows`` are read and written, alone, as one transaction."""
+        """Return a context in which ``StoreRows`` are read and written, alone, as one transaction."""
 
-    def beside(self, statements: Statements) -> Rows:
+    def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables within a ledger's own transaction."""
 
 
@@ -237,14 +230,14 @@ class FileStore:
         drafted.unlink()
 
     @contextmanager
-    def _connected(self, begin: str) -> Iterator[Rows]:
+    def _connected(self, begin: str) -> Iterator[StoreRows]:
         uri = f"file:{quote(str(self.file))}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)) as database:
             database.execute("PRAGMA synchronous = EXTRA")
             database.execute("PRAGMA foreign_keys = ON")
             database.execute(begin)
             try:
-                yield Rows(database, "")
+                yield StoreRows(database, "")
             except BaseException:
                 database.rollback()
                 raise
@@ -258,9 +251,9 @@ class FileStore:
         """Return a context in which rows are written."""
         return self._connected("BEGIN IMMEDIATE")
 
-    def beside(self, statements: Statements) -> Rows:
+    def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables of the file that is attached to a ledger."""
-        return Rows(statements, "beside.")
+        return StoreRows(statements, "beside.")
 
 
 class SchemaStore:
@@ -284,14 +277,13 @@ class SchemaStore:
                 rows.statements.execute(statement)
 
     @contextmanager
-    def _connected(self, *begin: str) -> Iterator[Rows]:
-        from prdp.safety.postgres_connection import Statements as Run  # noqa: PLC0415  (an extra)
-        from prdp.safety.postgres_connection import connected  # noqa: PLC0415
+    def _connected(self, *begin: str) -> Iterator[StoreRows]:
+        from prdp.safety.postgres_connection import Statements, connected  # noqa: PLC0415  (an extra)
 
         with closing(connected(self._address)) as connection:
             connection.execute("; ".join(begin).encode())
             try:
-                yield Rows(Run(connection), f"{SCHEMA}.")
+                yield StoreRows(Statements(connection), f"{SCHEMA}.")
             except BaseException:
                 connection.rollback()
                 raise
@@ -305,10 +297,10 @@ class SchemaStore:
         """Return a context in which rows are written."""
         return self._connected("BEGIN", f"SELECT pg_advisory_xact_lock({_LOCK})")
 
-    def beside(self, statements: Statements) -> Rows:
+    def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables of the schema; whoever writes beside a ledger takes turns with all others."""
         statements.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
-        return Rows(statements, f"{SCHEMA}.")
+        return StoreRows(statements, f"{SCHEMA}.")
 
 
 def store_of(project: Project) -> Store:

@@ -37,7 +37,7 @@ _LOOK_SECONDS = 0.1
 _WAIT_SECONDS = 10.0
 
 
-class Line:
+class SlotLine:
     """Answers the requests about one table, one slot after the other."""
 
     def __init__(self, store: Store, name: str, table: Table, listed: dict[str, Any]) -> None:
@@ -118,7 +118,7 @@ class Line:
         return json.dumps(answers_to_json(found), allow_nan=False)
 
 
-def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str, Line]:
+def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str, SlotLine]:
     """Open all tables with their ledgers, and refuse a store or a ledger that is behind the other."""
     lines, charges = {}, {}
     for name in opened_project:
@@ -126,7 +126,7 @@ def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str
         if not isinstance(table, Table):
             continue  # joins are not served
         ledger: Any = table.ledger
-        lines[name] = Line(store, name, table, opened_project.listed_for(name))
+        lines[name] = SlotLine(store, name, table, opened_project.listed_for(name))
         charges[name] = ledger.charged_by
     with store.writing() as rows:
         audit.verify(rows)
@@ -138,7 +138,7 @@ def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str
     return lines
 
 
-def served_facts(opened_project: Project, lines: dict[str, Line]) -> dict[str, Served]:
+def served_facts(opened_project: Project, lines: dict[str, SlotLine]) -> dict[str, Served]:
     """Return the public facts of the tables that are served."""
     return {
         name: Served(opened_project.facts(name), line.listed, tuple(line.ledger.immutable))
