@@ -264,9 +264,8 @@ class Questions(Completed, Generic[Answered]):
 
         Columns need public bounds, which may be as wide as you like; those of an expression follow from its
         columns'. ``round_to`` is what values are rounded to: by default the column's, and of an expression
-        what
-        follows from its columns'. ``method`` is ``"clip"`` by default, or ``"additive"`` where budgets grow
-        with the column and that is better (docs/questions.md). Other arguments as in ``count``.
+        what follows from its columns'. ``method`` is ``"clip"`` by default, or ``"additive"`` where budgets
+        grow with the column and that is better (docs/questions.md). Other arguments as in ``count``.
 
         >>> import numpy
         >>> import prdp
