@@ -596,15 +596,11 @@ class Clip:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers; tier by tier where possible ratios lie in a few spans far apart."""
-        tiered = self._tiered([summary], share, entropy, runs)
-        if tiered is not None:
-            return tiered[0]
-        apart = self.clipped_tiers(summary, share)
-        if apart is not None:
-            bits = finer_bits(summary, self.finest_bits)
-            return apart.answers(summary.refined(bits), share, entropy, runs, Fraction(1, 1 << bits))
-        (answers,) = self._groups([summary], share).drawn(entropy, runs)
-        return answers
+        apart = None if self.tiers(summary) else self.clipped_tiers(summary, share)
+        if apart is None:
+            return self.grouped([summary], share, entropy, runs)[0]
+        bits = finer_bits(summary, self.finest_bits)
+        return apart.answers(summary.refined(bits), share, entropy, runs, Fraction(1, 1 << bits))
 
     def grouped(self, summaries: Sequence[Summary], share: Fraction, entropy: Entropy, runs: int) -> ByGroup:
         """Draw independent answers for disjoint groups; those with little budget choose a point together.
