@@ -67,14 +67,14 @@ def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> P
     return path
 
 
-def groups(path: Path, keys: int, *, privacy_unit: str | None = None, synthetic: bool = False) -> Groups:
+def groups(path: Path, keys: int, *, privacy_unit: str | None = None) -> Groups:
     table = prdp.open(
         path,
         policy=prdp.Policy(OWN, at_most=100),
         bounds={"balance": (0, 10**9 if privacy_unit else 10**12)},
         privacy_unit=privacy_unit,
         max_rows=100 if privacy_unit else None,
-        synthetic=synthetic,
+        synthetic=True,
         name="accounts",
     )
     return table.group_by("branch", keys=range(keys))
@@ -85,7 +85,7 @@ def question(path: Path, keys: int, privacy_unit: str | None = None) -> prdp.Rel
 
 
 def reading(path: Path, keys: int) -> None:
-    opened = groups(path, keys, synthetic=True)
+    opened = groups(path, keys)
     raw_cells(opened.table, opened.plan(prdp.sum("balance"), share=1))
 
 

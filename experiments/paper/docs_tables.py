@@ -1,7 +1,8 @@
 """The tables of docs/paper.md, written from results.csv; a test fails where the page says something else.
 
-``python -m experiments.paper.docs_tables --results results/paper`` takes the figures of a full run into
-``experiments/paper/results.csv`` and writes the page's tables again; without ``--results``, from that file.
+``python -m experiments.paper.docs_tables --results results/paper`` takes the figures of a run into
+``experiments/paper/results.csv``, with the commit that it is of, and writes the page's tables again; without
+``--results``, from that file. Experiments that the folder does not have keep their figures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 
+from experiments.paper.environment import commit
 from experiments.paper.experiment import config_of, published
 from experiments.paper.job import ROOT
 from experiments.paper.readings import FITTING, LOCAL, READINGS, local_figures, multiple
@@ -39,6 +41,7 @@ COLUMNS = (
     "mean",
     "printed",
     "percentile",
+    "commit",
 )
 SETS = ("Normal(50k)", "Normal(500k)", "Bank", "SF", "CBP")
 COMPARED = SETS[:4]
@@ -56,6 +59,7 @@ class Figures:
         mean: The mean of all runs.
         printed: What the paper prints; None where nothing.
         percentile: Where that lies among trimmed means of 50 runs.
+        commit: The code that was run.
     """
 
     runs: int
@@ -65,6 +69,7 @@ class Figures:
     mean: float
     printed: float | None
     percentile: float | None
+    commit: str
 
     @property
     def with_error(self) -> str:
@@ -75,15 +80,19 @@ class Figures:
 Results = Mapping[tuple[str, ...], Figures]
 
 
-def taken(folder: Path) -> str:
-    """Return the text of results.csv from the Parquet files of a full run."""
+def taken(folder: Path, commit: str, before: str) -> str:
+    """Return the text of results.csv from the Parquet files of a run, and from what it was before."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for name, labels in TAKEN.items():
-        trim = config_of(name).get("trim", 0.2)
-        for key, errors in grouped(pyarrow.parquet.read_table(folder / f"{name}.parquet"), labels).items():
-            writer.writerow((name, "|".join(map(str, key)), *_figures(errors, trim, _printed(name, key))))
+        path, trim = folder / f"{name}.parquet", config_of(name).get("trim", 0.2)
+        if not path.exists():
+            writer.writerows(line for line in csv.reader(io.StringIO(before)) if line[0] == name)
+            continue
+        for key, errors in grouped(pyarrow.parquet.read_table(path), labels).items():
+            figures = _figures(errors, trim, _printed(name, key))
+            writer.writerow((name, "|".join(map(str, key)), *figures, commit))
     return out.getvalue()
 
 
@@ -121,9 +130,20 @@ def read(text: str) -> Results:
             int(row["runs"]),
             *(float(row[name]) for name in ("trimmed", "standard_error", "p99", "mean")),
             *(float(row[name]) if row[name] else None for name in ("printed", "percentile")),
+            row["commit"],
         )
         for row in csv.DictReader(io.StringIO(text))
     }
+
+
+def runs_table(results: Results) -> Iterator[str]:
+    """Yield how many runs of which code the tables are of."""
+    yield from _header("tables from", ("runs of a method on a set", "commit"))
+    for name in TAKEN:
+        mine = [figures for key, figures in results.items() if key[0] == name and key[-1] != "floor"]
+        runs = (f"{runs:,}" for runs in sorted({figures.runs for figures in mine}, reverse=True))
+        commits = (f"`{commit}`" for commit in sorted({figures.commit for figures in mine}))
+        yield _line(f"`--only {name}`", (" or ".join(runs), ", ".join(commits)))
 
 
 def errors_table(results: Results) -> Iterator[str]:
@@ -260,6 +280,7 @@ def tails_table(results: Results) -> Iterator[str]:
 
 
 TABLES: Mapping[str, Callable[[Results], Iterator[str]]] = {
+    "runs": runs_table,
     "errors": errors_table,
     "verdicts": verdict_table,
     "readings of the sum": readings_table("sum"),
@@ -298,10 +319,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--results", type=Path, help="the folder of a full run: results/paper")
+    parser.add_argument("--results", type=Path, help="the folder of a run: results/paper")
+    parser.add_argument("--commit", default=commit(), help="the code that was run, if not what is here")
     asked = parser.parse_args(arguments)
     if asked.results:
-        RESULTS.write_text(taken(asked.results), encoding="utf-8")
+        before = RESULTS.read_text(encoding="utf-8")
+        RESULTS.write_text(taken(asked.results, asked.commit, before), encoding="utf-8")
     results = read(RESULTS.read_text(encoding="utf-8"))
     PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
 

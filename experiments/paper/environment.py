@@ -17,13 +17,14 @@ _PACKAGES = ("prdp", "duckdb", "numpy", "pyarrow", "scipy")
 
 def environment(data: Path | None) -> Iterator[str]:
     """Yield what a reader needs to run it again, in sentences."""
-    yield f"Commit {_commit()}; Python {platform.python_version()}, {', '.join(_versions())}."
+    yield f"Commit {commit()}; Python {platform.python_version()}, {', '.join(_versions())}."
     yield f"{platform.system()} on {platform.machine()}, {os.cpu_count()} processors."
     digests = [f"{path.name} {_digest(path)}" for path in sorted(data.glob("*.parquet"))] if data else []
     yield f"Data, SHA-256: {', '.join(digests)}." if digests else "No folder with real sets was given."
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit that is checked out, and whether files differ from it."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from experiments.paper.answering import BY_NAME
-from experiments.paper.docs_tables import PAGE, RESULTS, TABLES, read, rewritten
+from experiments.paper.docs_tables import PAGE, RESULTS, TABLES, read, rewritten, taken
 from experiments.paper.setting import Setting
 from experiments.problem import Question
 from experiments.yardsticks import trimmed
@@ -26,6 +27,11 @@ def test_a_figure_that_has_changed_is_noticed() -> None:
     key = ("table_3", "Normal(50k)", "max", "default")
     other = {**FOUND, key: replace(FOUND[key], trimmed=2 * FOUND[key].trimmed)}
     assert rewritten(TEXT, other) != TEXT
+
+
+def test_what_was_not_run_again_keeps_its_figures_and_its_commit(tmp_path: Path) -> None:
+    before = RESULTS.read_text(encoding="utf-8")
+    assert taken(tmp_path, "another", before) == before
 
 
 def test_every_table_has_its_place_on_the_page() -> None:
