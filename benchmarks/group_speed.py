@@ -14,12 +14,10 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +25,7 @@ import duckdb
 import numpy as np
 
 import prdp
-from benchmarks.scan_speed import OWN, table_file
+from benchmarks.scan_speed import OWN, print_both, table_file, timed
 from prdp.tables.groups import Groups
 from prdp.testing.truth import raw_cells
 
@@ -146,34 +144,6 @@ def memory(rows: int, keys: Sequence[int]) -> None:
             peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             reported = "owners" if who else "records"
             print(f"{rows:,} rows, {number:,} keys, {reported}: {int(peak) / 1024:.0f} MB at its peak")
-
-
-def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the seconds on the wall's clock, and those that the processor worked."""
-    wall, worked = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - worked
-
-
-def print_both(asked: Mapping[str, Callable[[], object]], repeats: int) -> None:
-    """Run everything in turn, and print medians and their ratios to the first, on both clocks."""
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
-    for repeat in range(repeats + 1):
-        for name, ask in asked.items():
-            both = timed(ask)
-            if repeat:  # the first round warms the file cache
-                seconds[name].append(both)
-    middle = {
-        name: [statistics.median(clock) for clock in zip(*times, strict=True)]
-        for name, times in seconds.items()
-    }
-    base = middle[next(iter(asked))]
-    for name, (wall, worked) in middle.items():
-        print(
-            f"{name:30}{wall * 1e3:9.0f} ms{wall / base[0]:7.1f} x    "
-            f"worked{worked * 1e3:9.0f} ms{worked / base[1]:7.1f} x",
-            flush=True,
-        )
 
 
 def main() -> None:
