@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import prdp
-from benchmarks.scan_speed import GENERAL, table_file
+from benchmarks.scan_speed import GENERAL, table_file, timed
 
 PACKAGES = {
     "duckdb": "duckdb",
@@ -142,13 +141,6 @@ def postgres(path: Path) -> Iterator[Questions]:
                 table="accounts",
             )
         server.handle.cleanup()
-
-
-def timed(ask: Ask) -> tuple[float, float]:
-    """Return the seconds that a question takes, and that this process's processors work for it."""
-    begun = time.perf_counter(), time.process_time()
-    ask()
-    return time.perf_counter() - begun[0], time.process_time() - begun[1]
 
 
 def measure(name: str, path: Path, rows: int) -> None:
