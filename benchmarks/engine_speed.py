@@ -152,7 +152,7 @@ def measure(name: str, path: Path, rows: int) -> None:
             times = [(timed(plain), timed(private)) for _ in range(1 + REPEATS)][1:]
             base, took = (statistics.median(pair[side][0] for pair in times) for side in (0, 1))
             worked, work = (statistics.median(pair[side][1] for pair in times) for side in (0, 1))
-            ratio = f"worked {work / worked:5.1f} x" if worked > 0.2 * base else ""
+            ratio = f"worked {work / worked:5.1f} x" if worked > 0.05 * base else ""
             print(
                 f"  {question:17} plain {base * 1000:8.0f} ms  private {took * 1000:8.0f} ms "
                 f"{took / base:6.1f} x   {ratio}"
