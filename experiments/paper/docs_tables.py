@@ -52,6 +52,7 @@ class Figures:
     """What is kept of many runs: their number, the trimmed mean, its standard error, what it hides.
 
     Attributes:
+        commit: The code that was run.
         runs: How many there were.
         trimmed: The paper's measure.
         standard_error: Of that.
@@ -59,9 +60,9 @@ class Figures:
         mean: The mean of all runs.
         printed: What the paper prints; None where nothing.
         percentile: Where that lies among trimmed means of 50 runs.
-        commit: The code that was run.
     """
 
+    commit: str
     runs: int
     trimmed: float
     standard_error: float
@@ -69,7 +70,6 @@ class Figures:
     mean: float
     printed: float | None
     percentile: float | None
-    commit: str
 
     @property
     def with_error(self) -> str:
@@ -127,10 +127,10 @@ def read(text: str) -> Results:
     """Read results.csv."""
     return {
         (row["experiment"], *row["labels"].split("|")): Figures(
+            row["commit"],
             int(row["runs"]),
             *(float(row[name]) for name in ("trimmed", "standard_error", "p99", "mean")),
             *(float(row[name]) if row[name] else None for name in ("printed", "percentile")),
-            row["commit"],
         )
         for row in csv.DictReader(io.StringIO(text))
     }
