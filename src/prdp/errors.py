@@ -311,7 +311,7 @@ class KeysOutOfReach(UserWarning):
 
 
 class NoLedgerFile(UserWarning):
-    """The account of a table is in memory: whoever opens the table again begins from nothing."""
+    """The account of a table is in memory only: opening the table again starts at zero."""
 
 
 class UntestedVersion(UserWarning):

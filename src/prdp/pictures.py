@@ -79,8 +79,8 @@ def _clipped_at(release: Release, column: str) -> float | None:
 
 
 def _column(policy: Policy, bounds: Bounds, column: str | None) -> str:
-    known = sorted(name for name in policy.columns if name in bounds)
-    if column is None and len(known) == 1:
+    known = sorted(name for name in policy.columns or bounds if name in bounds)
+    if column is None and known and (len(known) == 1 or not policy.columns):
         return known[0]
     if column not in known:
         raise InvalidRequest(

@@ -169,7 +169,7 @@ def test_a_statement_is_read_from_the_standard_input_and_json_has_its_short_opti
         app, ["ask", "-", "--share", "0.1", "--json"], input="SELECT COUNT(*) AS n\nFROM loans"
     )
     assert 10_000 < json.loads(ran.stdout)["rows"][0]["n"] < 30_000
-    assert "loans.ledger is begun: keep it as long as the data. It fixes policy" in ran.stderr
+    assert "new ledger loans.ledger: keep it as long as the data. It fixes policy" in ran.stderr
 
 
 def test_counts_by_numbers_are_drawn_as_bars_from_zero(folder: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_table_of_a_database_is_asked_in_one_line(folder: Path) -> None:
     asked = (QUESTION, "--database", ADDRESS, "--table", "public.accounts", "--policy", "1")
     ran = by_itself("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", folder=folder)
     assert ran.returncode == 0, ran.stderr
-    assert "accounts.ledger is begun" in ran.stderr
+    assert "new ledger accounts.ledger" in ran.stderr
     again = by_itself("ask", *asked, "--keys", "job=chef,clerk", "--share", "0.1", "--dry-run", folder=folder)
     assert "nothing" in again.stdout.partition("\n")[0]
 

@@ -21,7 +21,7 @@ def test_a_table_is_described_once_and_shown_again_for_nothing(project: Path) ->
     first = quickly("describe", "loans", "--share", "0.1", "--json")
     again = quickly("describe", "--share", "0.1", "--json")
     assert first.exit_code == again.exit_code == 0
-    assert "loans.ledger is begun" in first.stderr
+    assert "new ledger loans.ledger" in first.stderr
     rows, same = (json.loads(ran.stdout)["rows"] for ran in (first, again))
     assert rows == same
     assert {"column": "branch", "statistic": "= north"}.items() <= rows[2].items()

@@ -228,7 +228,7 @@ def test_json_goes_through_a_pipe_and_notes_go_beside_it(folder: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert 15_000 < int(ran.stdout) < 25_000
-    assert "loans.ledger is begun" in ran.stderr
+    assert "new ledger loans.ledger" in ran.stderr
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

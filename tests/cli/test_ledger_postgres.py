@@ -46,12 +46,12 @@ def test_a_ledger_s_address_is_taken_wherever_a_file_is(folder: Path, team: Post
 @pytest.mark.slow
 def test_a_project_s_ledger_is_in_the_database_that_it_names(folder: Path, team: PostgresPlace) -> None:
     (folder / "prdp.toml").write_text(f'{TABLE}ledger = "{team.given}"\n', encoding="utf-8")
-    assert "will be begun" in " ".join(quickly("check").stdout.split())
+    assert "will be created" in " ".join(quickly("check").stdout.split())
     assert quickly(*QUESTION, "--dry-run").exit_code == 0
     assert "Nothing has been asked yet" in quickly("ledger").stdout
     asked = quickly(*QUESTION)
     assert asked.exit_code == 0, asked.stderr
-    assert "is begun" in asked.stderr
+    assert "new ledger" in asked.stderr
     assert DurableLedger(team.given).remaining == Fraction(3, 4)
     assert "3/4 of every budget is left" in " ".join(quickly("check").stdout.split())
     assert "3/4 left" in quickly("ledger").stdout

@@ -50,14 +50,14 @@ def test_the_account_is_shown_by_region_and_as_a_burn_down(folder: Path) -> None
     assert "immutable  job, week" in ran.stdout
     assert "at most 7/8 spent (87.5 %), at least 1/8 left (12.5 %) of every budget" in ran.stdout
     assert rows_of("by region", ran.stdout) == [
-        ["everybody", "1", "1/8", "#" * 17 + "..."],
+        ["all records", "1", "1/8", "#" * 17 + "..."],
         ["week = 45", "2", "1/8", "#" * 17 + "..."],
         ["job = 'chef' and week = 46", "1", "1/8", "#" * 17 + "..."],
     ]
     burnt = rows_of("burn-down", ran.stdout)
     assert [row[0] for row in burnt if row[0].isdigit()] == ["0", "1", "2", "3"]
     assert burnt[0] == ["0", "week = 45", "1/2", "1/2", "1/2", "#" * 10 + "." * 10]
-    assert burnt[-1] == ["3", "everybody", "1/8", "1/8", "1/8", "#" * 17 + "..."]
+    assert burnt[-1] == ["3", "all records", "1/8", "1/8", "1/8", "#" * 17 + "..."]
 
 
 def test_what_is_left_to_them_and_to_all_is_distinguished() -> None:
@@ -91,10 +91,13 @@ def test_without_fixed_columns_nothing_is_shown_by_region() -> None:
 @pytest.mark.parametrize(
     ("condition", "reported"),
     [
-        ("week = 45", "1/4 is left to week = 45"),
-        ("week = 46 AND job = 'chef'", "all is left to job = 'chef' and week = 46"),
-        ("id = 7", "1/4 is left to everybody"),
-        ("week > 45 AND week < 46", "all is left to nobody"),
+        ("week = 45", "1/4 of the budget remains for records with week = 45"),
+        (
+            "week = 46 AND job = 'chef'",
+            "all of the budget remains for records with job = 'chef' and week = 46",
+        ),
+        ("id = 7", "1/4 of the budget remains for all records"),
+        ("week > 45 AND week < 46", "all of the budget remains for no record"),
     ],
 )
 def test_a_filter_learns_what_its_records_have_left(condition: str, reported: str) -> None:
@@ -116,7 +119,7 @@ def test_with_units_a_filter_narrows_only_where_each_has_one_row(folder: Path) -
         )
         table.filter("week = 45").count(share="3/4")
         ran = quickly("ledger", f"{name}/w.ledger", "--where", "week = 46")
-        assert ran.stdout.startswith(f"{left} is left to "), ran.stdout
+        assert ran.stdout.startswith(f"{left} of the budget remains for "), ran.stdout
 
 
 def test_a_filter_that_is_wrong_learns_what_to_write() -> None:

@@ -85,9 +85,9 @@ def test_the_answer_says_which_rows_are_in_no_group() -> None:
     table = opened(synthetic=True)
     text = "SELECT job, COUNT(*) FROM staff GROUP BY job"
     stated = table.sql(text, share="1/4", keys={"job": ["chef"]}).remarks
-    assert stated == ("rows whose job is NULL or none of the keys are in no group",)
+    assert stated == ("rows whose job is NULL or not one of the keys are in no group",)
     with_null = table.sql(text, share="1/4", keys={"job": ["chef", None]}).remarks
-    assert with_null == ("rows whose job is none of the keys are in no group",)
+    assert with_null == ("rows whose job is not one of the keys are in no group",)
     listed = table.sql(text.replace("GROUP", "WHERE job IN ('chef') GROUP"), share="1/4").remarks
     assert listed == ()
 

@@ -146,7 +146,7 @@ def test_without_a_list_the_keys_of_a_statement_are_found_by_a_part_of_its_share
 
 def test_keys_that_no_search_can_find_are_asked_for_in_words_of_the_statement() -> None:
     table = prdp.open({"x": np.arange(100) / 3}, policy="8", name="people")
-    with pytest.raises(prdp.errors.SqlError, match="no part of the share can find them") as refused:
+    with pytest.raises(prdp.errors.SqlError, match="keys of this kind cannot be discovered") as refused:
         table.sql("SELECT x * 0.3, COUNT(*) FROM people GROUP BY 1", share="1/5")
     assert "WHERE x * 0.3 IN (...)" in str(refused.value)
     assert table.remaining == 1

@@ -164,7 +164,7 @@ def test_explain_says_which_records_a_question_would_charge(visits: Table) -> No
     reported = (
         visits.filter("week = 46 AND status = 'open'").explain(prdp.count(), share="1/4").splitlines()[0]
     )
-    assert "1/4 of the budget of week = 46, and nobody else's" in reported
+    assert "1/4 of the budget of records with week = 46 only" in reported
     assert "every record's budget" in visits.explain(prdp.count(), share="1/4").splitlines()[0]
 
 

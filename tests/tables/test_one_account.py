@@ -273,7 +273,7 @@ def test_a_ledger_that_is_begun_is_stated_unless_that_was_meant(entry: Any, tmp_
     with pytest.raises(LedgerError, match="there is no ledger"):
         entry(columns(), ledger=path, must_exist=True)
     assert not path.exists()
-    with pytest.warns(LedgerBegun, match=r"t\.ledger.* new account is begun") as stated:
+    with pytest.warns(LedgerBegun, match=r"t\.ledger.* is created") as stated:
         opened = entry(columns(), ledger=path)
     assert stated[0].filename == __file__
     assert opened.ledger.begun

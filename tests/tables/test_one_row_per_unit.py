@@ -86,7 +86,7 @@ def test_filters_and_keys_of_fixed_columns_narrow_and_others_do_not() -> None:
     assert visits.filter("week = 47 AND v = 1").remaining == 1
     assert visits.filter("v = 1").remaining == 0
     reported = visits.filter("week = 48").explain(prdp.count(), share=1)
-    assert "1 of the budget of week = 48, and nobody else's" in reported
+    assert "1 of the budget of records with week = 48 only" in reported
     assert "record   one id with its one row; in no answer if it has several" in reported
 
 

@@ -22,19 +22,19 @@ from prdp.version import __version__
 
 COMMANDS = {
     "init": "Write prdp.toml: a table, its policy, bounds and public keys.",
-    "check": "Say whether all of prdp.toml is in order; reads no record.",
-    "ask": "Answer a SQL question with differential privacy.",
+    "check": "Check prdp.toml; reads no record.",
+    "ask": "Answer a SQL query with differential privacy.",
     "describe": "Describe all columns: NULLs, means, quartiles, extremes.",
-    "preview": "Show how large a question's error would be, on synthetic data.",
-    "compare": "Ask the same questions under several policies, side by side.",
-    "ledger": "Show the charges, with author, time and query.",
-    "engine": "Say who can read records here, and check how it reads them.",
+    "preview": "Estimate a query's error on synthetic data; spends nothing.",
+    "compare": "Compare the errors of queries under several policies.",
+    "ledger": "Show what was spent: charges with author, time and query.",
+    "engine": "List engines, and check how they read records.",
     "policy": "Show what a policy promises: its range, domains, a plot.",
-    "demo": "Ask a made-up bank, and compare with the truth.",
+    "demo": "Query a made-up bank, and compare with the true answers.",
     "local": "The local model: clients randomise their own records.",
     "serve": "Serve the tables of prdp.toml to analysts.",
     "audit": "Verify what a server has done.",
-    "collect": "Take in the reports of real clients of the local model.",
+    "collect": "Collect reports from real clients of the local model.",
 }
 """Every command and its help in a line; module ``prdp.cli.NAME`` holds it under the same name."""
 
@@ -100,6 +100,17 @@ _MEANT = {
 _OBJECTS = 200_000
 """How many new objects are looked through for garbage: modules make that many, and none of it is."""
 
+_OPTIONS_MEANT = {
+    **dict.fromkeys(("--epsilon", "--eps", "--budget"), "--share; --policy gives the budgets"),
+    **dict.fromkeys(("--level", "--confidence"), "--std-errors; intervals are 95 %"),
+    **dict.fromkeys(("--out", "-o", "--save"), "--output FILE"),
+    **dict.fromkeys(("--csv", "--xlsx", "--parquet", "--html"), "--format, such as --format csv"),
+    **dict.fromkeys(("--fresh", "--again", "--force", "--rerun"), "--redraw"),
+    **dict.fromkeys(("--types", "--dtype", "--schema"), "--type COLUMN=TYPE"),
+    **dict.fromkeys(("--where", "--filter"), "WHERE in the statement"),
+}
+"""Hints at what to write in place of options that other commands have."""
+
 _SIGPIPE = 13  # what a shell sees of other tools when nobody reads on
 
 
@@ -127,12 +138,20 @@ class Commands(LazyGroup):
                 _refuse_passwords(self._written)
                 return super().invoke(ctx)
             except (KeyboardInterrupt, Exception) as error:
+                _hint_at_option(error)
                 code = 130 if pressed.is_set() else _explained(error)
                 if code is None:
                     raise
                 if code == 130:
                     complain("stopped.")
                 raise typer.Exit(code) from None
+
+
+def _hint_at_option(error: Any) -> None:
+    """Add what to write to the complaint about an option that no command has."""
+    meant = _OPTIONS_MEANT.get(getattr(error, "option_name", None) or "")
+    if meant and hasattr(error, "possibilities"):
+        error.message, error.possibilities = f"{error.message.rstrip('.')}. Write {meant}.", None
 
 
 def _refuse_passwords(written: Sequence[str]) -> None:

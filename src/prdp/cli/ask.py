@@ -171,13 +171,13 @@ def _place(at: float, low: float, high: float, columns: int) -> int:
 TERMINAL = "terminal"
 
 _SHARE = typer.Option(
-    help="The part of every record's budget that it may use, such as 0.05.",
+    help="The fraction of every record's budget to use, such as 0.05.",
     metavar="SHARE",
     show_default=False,
 )
 _SHARES = typer.Option(
     "--shares",
-    help="What a column may use of it, such as n=0.02.",
+    help="The share of one column of the statement, such as n=0.02.",
     metavar="COLUMN=SHARE",
     show_default=False,
 )
@@ -187,10 +187,10 @@ _PLOT = typer.Option(
     metavar="WHERE",
     show_default=False,
 )
-WHO = typer.Option(help="Whose question it is, in the ledger.", show_default=False)
-DRY_RUN = typer.Option("--dry-run", help="Say what it would cost and do; reads no record.")
-STATEMENTS = typer.Option("--statements", help="With --dry-run, write out what would be read, whole.")
-REDRAW = typer.Option("--redraw", help="Answer anew, and pay, though the ledger has an answer.")
+WHO = typer.Option(help="Author of the query, for the ledger.", show_default=False)
+DRY_RUN = typer.Option("--dry-run", help="Print the plan and its cost; reads no record.")
+STATEMENTS = typer.Option("--statements", help="With --dry-run, print the engine's statements in full.")
+REDRAW = typer.Option("--redraw", help="Pay for a new answer, even if the ledger has one.")
 FORMAT = typer.Option(
     "--format",
     help="How to print the answers; by default a table, or what the ending of --output says.",
@@ -234,7 +234,7 @@ def ask(
     std_errors: Annotated[bool, STD_ERRORS] = False,
     plot: Annotated[str | None, _PLOT] = None,
 ) -> None:
-    """Answer a SQL question with differential privacy.
+    """Answer a SQL query with differential privacy.
 
     The table is one of prdp.toml, or that of --table with its --policy and --bounds. What it may use of
     every record's budget is kept in a ledger; the same question asked again costs nothing.
@@ -270,7 +270,7 @@ def announce(place: Path | str) -> None:
     if isinstance(place, Path) and place.is_relative_to(Path.cwd()):
         shown = place.relative_to(Path.cwd())
     complain(
-        f"{shown} is begun: keep it as long as the data. It fixes policy, bounds, rounding steps and types."
+        f"new ledger {shown}: keep it as long as the data. It fixes policy, bounds, rounding steps and types."
     )
 
 

@@ -163,5 +163,5 @@ def _account(opened: Project, name: str) -> str:
     place = opened.ledger_of(name)
     shown = place.name if isinstance(place, Path) else shown_place(place)
     if not opened.is_begun(name):
-        return f"{shown} will be begun by the first question"
+        return f"{shown} will be created by the first query"
     return f"{shown}: {shown_part(opened[name].ledger.remaining)} of every budget is left"

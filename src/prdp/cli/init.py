@@ -160,7 +160,7 @@ def _taken_for_text(names: list[str]) -> str:
     """Report which columns are read as text, and how to change that."""
     which = f"{listed(names)} are" if len(names) > 1 else f"{names[0]} is"
     return plain(
-        f"{which} taken for text: a CSV file has no types, and no record was read. If that is wrong, "
+        f"{which} read as text: a CSV file has no types, and no record was read. If that is wrong, "
         f"write --type {quote(f'{names[0]}=integer')}, or have it guessed: --types-like sample.csv"
     )
 

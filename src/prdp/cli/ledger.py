@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,14 @@ from prdp.schema import Kind
 
 _SHOWN = 20
 _REGION_BAR = 20
+
+
+class Export(StrEnum):
+    """Output formats of an account."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
 
 
 def by_region(account: DurableLedger) -> list[RenderableType]:
@@ -108,7 +117,9 @@ def remaining_where(account: DurableLedger, condition: str) -> str:
     node = check(parse(condition), schema, Kind.BOOLEAN, condition)
     region = filter_region(node, schema, account.immutable)
     remaining = account.remaining_in(None if region == EVERYBODY else region_to_json(region))
-    return f"{'all' if remaining == 1 else shown_part(remaining)} is left to {region_words(region)}"
+    whose = region_words(region)
+    known = whose if not region.boxes or region == EVERYBODY else f"records with {whose}"
+    return f"{'all' if remaining == 1 else shown_part(remaining)} of the budget remains for {known}"
 
 
 def set_quota(account: DurableLedger, words: list[str]) -> None:
@@ -122,9 +133,10 @@ def set_quota(account: DurableLedger, words: list[str]) -> None:
     complain(f"{name} may spend {share} of any record's budget. The promise does not depend on quotas.")
 
 
+_FORMAT = typer.Option("--format", help="How to print it; by default a table.", show_default=False)
 _PLOT = typer.Option(help="Draw the burn-down into a file (.png, .svg, .pdf, .html).", show_default=False)
 _WHERE = typer.Option(
-    help="Say what the records of a filter have left, such as 'week = 46'.", show_default=False
+    help="Print what remains for the records of a filter, such as 'week = 46'.", show_default=False
 )
 _BACKUP = typer.Option(help="Copy the ledger to a file that is not there yet.", show_default=False)
 _HEAD = typer.Option(
@@ -163,18 +175,20 @@ def ledger(  # noqa: PLR0917  (each is an option)
     words: Annotated[list[str] | None, _WORDS] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the charges as CSV.")] = False,
+    form: Annotated[Export | None, _FORMAT] = None,
     backup: Annotated[Path | None, _BACKUP] = None,
     plot: Annotated[Path | None, _PLOT] = None,
     where: Annotated[str | None, _WHERE] = None,
     head: Annotated[str | None, _HEAD] = None,
 ) -> None:
-    """Show what is spent of a table's budgets, and what remains, with author, time and query.
+    """Show what was spent of a table's budgets and what remains, with author, time and query.
 
     prdp ledger FILE verify checks every row of the hash chain; with --head HASH, also that the ledger has
     the row of a head that was printed before by prdp ledger FILE head and kept elsewhere.
     prdp ledger FILE quota NAME SHARE limits what a name may spend of any record's budget.
     prdp ledger FILE copy TO copies a ledger exactly, from and to files and PostgreSQL.
     """
+    as_json, as_csv = as_json or form is Export.JSON, as_csv or form is Export.CSV
     if as_json and as_csv:
         raise InvalidRequest("--json and --csv are two exports: ask for one at a time.")
     file, words = _meant(file, list(words or []))

@@ -61,11 +61,9 @@ def statement_words(ctx: typer.Context, incomplete: str) -> list[str]:
     return [before + name for name in _names(ctx) if name.lower().startswith(word[0].lower())]
 
 
-WRITTEN = typer.Option(
-    "--file", "-f", help="Read the question from a file.", metavar="FILE", show_default=False
-)
+WRITTEN = typer.Option("--file", "-f", help="Read the query from a file.", metavar="FILE", show_default=False)
 STATEMENT = typer.Argument(
-    help='The question, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
+    help='The query, such as "SELECT COUNT(*) FROM accounts"; - reads it from the standard input.',
     metavar="SQL",
     autocompletion=statement_words,
     show_default=False,
@@ -158,11 +156,13 @@ KEYS = _option(
     "COLUMN=FILE",
     column_values,
 )
-PRIVACY_UNIT = _option("--privacy-unit", "The column that says whose row it is.", "COLUMN", columns)
+PRIVACY_UNIT = _option(
+    "--privacy-unit", "The column that names the unit of each row, such as customer_id.", "COLUMN", columns
+)
 MAX_ROWS = typer.Option(
     "--max-rows",
     min=1,
-    help="With --privacy-unit: one unit adds at most so many times what one row can add. A wide guess does.",
+    help="With --privacy-unit: one unit adds at most so many times what one row can add. A high guess is fine.",
     metavar="NUMBER",
     show_default=False,
 )

@@ -171,6 +171,10 @@ def read_privacy_unit(column: str | None, schema: Schema) -> str | None:
     return known
 
 
+UNNAMED = "table"
+"""The name of a frame whose caller gives it none."""
+
+
 def default_name(source: object, table: str | None = None) -> str:
     """Return what a table is called whose caller does not say: its name in a database, or its file's stem.
 
@@ -180,10 +184,10 @@ def default_name(source: object, table: str | None = None) -> str:
     'accounts'
     """
     if table is not None:
-        return table.rpartition(".")[2] or "table"
+        return table.rpartition(".")[2] or UNNAMED
     if isinstance(source, str | Path):
-        return Path(source).name.partition(".")[0].strip("*?[]_- ") or "table"
-    return "table"
+        return Path(source).name.partition(".")[0].strip("*?[]_- ") or UNNAMED
+    return UNNAMED
 
 
 _NATIVE = {Kind.NUMBER: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.BOOLEAN: "BOOLEAN", Kind.MOMENT: "TIMESTAMP"}

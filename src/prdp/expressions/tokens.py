@@ -333,7 +333,7 @@ _REFUSED_WORDS: dict[str, Refusal] = {
     "log": ("databases disagree about the base of log", "Write ln(x), log2(x) or log10(x)."),
 }
 _REFUSED_ANYWHERE = frozenset(_NEVER_NAMES.split())
-_UNREAD = "this sign is not read in an expression"
+_UNREAD = "this sign is not supported in an expression"
 _REFUSED_SYMBOLS: dict[str, Refusal] = {
     ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
     "&": (_UNREAD, "Write AND between conditions."),

@@ -206,7 +206,7 @@ def _charged_budget(region: str | None) -> str:
     """Return whose budget a question is charged to."""
     if region is None:
         return "every record's budget"
-    return f"the budget of {region_words(region_from_json(region))}, and nobody else's"
+    return f"the budget of records with {region_words(region_from_json(region))} only"
 
 
 def _charge(share: Fraction, region: str | None, remaining: Fraction | None, *, answered: bool) -> str:

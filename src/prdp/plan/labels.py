@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -11,7 +11,7 @@ from prdp.cells.measure import Measure
 from prdp.declare.units import PrivacyUnit
 from prdp.expressions.intervals import bound
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without, unknown_by
-from prdp.expressions.nodes import Case, Column, Node, columns, walk
+from prdp.expressions.nodes import Case, Column, IsNull, Node, columns, conjuncts, walk
 from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
@@ -48,6 +48,9 @@ def excluded_records(
     'records without age or with age from 10 to 12, to which the policy gives no budget'
     >>> excluded_records(Policy("10000 / greatest(coalesce(cost, 0), 100)"), {})
     ''
+    >>> from prdp.expressions.parse import parse
+    >>> excluded_records(Policy("10000 / cost"), {}, among=[parse("cost IS NULL")])
+    'all records of the filter: the policy gives no budget to those without cost'
     >>> excluded_records(Policy("CASE WHEN cost IS NULL THEN 0 ELSE 1 END"), {})
     'records without cost, to which the policy gives no budget'
 
@@ -60,6 +63,9 @@ def excluded_records(
     """
     unknown = unknown_by(policy.expression, among)
     unknown += _invalid_without(policy, bounds, among, unknown)
+    null = [part.operand for node in among for part in conjuncts(node) if isinstance(part, IsNull)]
+    if all_of_them := next((names for names in unknown if names <= set(_names(null))), None):
+        return f"all records of the filter: the policy gives no budget to those {_without(all_of_them)}"
     found = [_without(names) for names in unknown]
     limits = tuple((name, *bounds[name]) for name in sorted(policy.columns) if name in bounds)
     found += _without_budget(policy, limits, frozenset(whole) & policy.columns)
@@ -68,6 +74,10 @@ def excluded_records(
     more = " and others" if len(found) > _MAX_SHOWN else ""
     conditions = f"{' or '.join(found[:_MAX_SHOWN])}{more}"
     return f"{_whose(unit)} {conditions}, to which the policy gives no budget"
+
+
+def _names(nodes: Iterable[Node]) -> Iterator[str]:
+    return (node.name for node in nodes if isinstance(node, Column))
 
 
 def remedy(policy: Policy) -> str:

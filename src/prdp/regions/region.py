@@ -495,12 +495,12 @@ def region_words(region: Region) -> str:
     >>> region_words(Region.where("week", PointSet("whole", ((46, 47), (50, 53)), null=True)))
     'week = 46 or week from 50 to 52 or week IS NULL'
     >>> region_words(Region((Box(),))), region_words(Region(()))
-    ('everybody', 'nobody')
+    ('all records', 'no record')
     """
     if not region.boxes:
-        return "nobody"
+        return "no record"
     if not all(box.sides for box in region.boxes):
-        return "everybody"
+        return "all records"
     shown = [_box(box, alone=len(region.boxes) == 1) for box in region.boxes[:_MAX_BOXES]]
     more = len(region.boxes) - _MAX_BOXES
     return "; or ".join(shown + [f"{more} more"] * (more > 0))

@@ -306,7 +306,7 @@ def far_away(shown_by: str = ROW_EXCLUDES) -> str:
 
 def excluded_by_row(shown_by: str = ROW_EXCLUDES) -> str:
     """Return the note on what the intervals of a table exclude; ``shown_by`` shows it for each row."""
-    return f"{FAR_EXCLUDED}; {shown_by} shows them"
+    return f"{FAR_EXCLUDED} (listed in {shown_by})"
 
 
 def value_of(answer: Published) -> int | float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, Self
 
+from prdp.declare.columns import UNNAMED
 from prdp.declare.exact import Exact, short_repr
 from prdp.declare.keys import is_missing, plain_value, refuse_queries, table_columns
 from prdp.declare.references import Tree
@@ -92,6 +93,11 @@ class Catalog:
         if not same and name.lower() == "self" and self.tree is None:
             return self.private
         return same[0] if len(same) == 1 else None
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether there is one table alone, a frame that has no name of its own."""
+        return self.tree is None and self.private == UNNAMED
 
     def is_public(self, table: str) -> bool:
         """Return whether a table of a join holds nothing to protect."""

@@ -78,6 +78,8 @@ class FromClause:
         query = next((q for name, q in self.names.queries.items() if name.lower() == node.name.lower()), None)
         table = self.names.catalog.known(node.name)
         public = next((t for n, t in self.names.public.items() if n.lower() == node.name.lower()), None)
+        if query is None and table is None and public is None and self._may_be_the_frame(node):
+            table = self.names.catalog.private
         if query is not None:
             self._add_relation(node, alias, query())
         elif table is not None:
@@ -95,6 +97,12 @@ class FromClause:
                     ".",
                 ),
             )
+
+    def _may_be_the_frame(self, node: Any) -> bool:
+        """Return whether a plain name can only mean a frame that was opened without a name."""
+        others = self.names.queries or self.names.public
+        plain = type(node.this).__name__ == "Identifier" and not node.this.quoted
+        return plain and not others and self.names.catalog.is_unnamed
 
     def _add_relation(self, node: Any, alias: str, relation: RowRelation) -> None:
         if self.sources or self.tables:

@@ -171,7 +171,7 @@ def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Query
         return
     reader.refuse(
         item.checked.source,
-        f"the keys of {item.text} are not public, and no part of the share can find them",
+        f"the keys of {item.text} are not declared, and keys of this kind cannot be discovered",
         (*_advice(item.text, item.names[0]), *_missing_bounds(item, queryable.planner)),
     )
 
@@ -324,7 +324,7 @@ def _excluded(item: GroupItem, listed: Sequence[Any], where: Node | None, *, exh
     if allowed_values(node, conditions) is not None:
         return ""
     may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)
-    words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["none of the keys"])]
+    words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["not one of the keys"])]
     called = item.text if item.listed is None else item.names[-1]  # a lookup is written out as a CASE
     return f"rows whose {printable(called)} is {' or '.join(words)} are in no group" if words else ""
 

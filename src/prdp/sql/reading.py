@@ -29,7 +29,7 @@ _SIGNS = {
 _NOT_SIGNS = {
     "?": "Values are given to a connection of prdp.connect: cursor.execute(text, [30]).",
     "`": 'Names are quoted "so".',
-    "[": "Lists and subscripts are not read.",
+    "[": "Lists and subscripts are not available. Write one quantile a column: QUANTILE_CONT(x, 0.1) AS q10.",
     "^": "Write power(a, b).",
     "**": "Write power(a, b).",
     "//": "Write floor(a / b).",
@@ -168,7 +168,7 @@ def _screen(text: str, before: Token | None, token: Token) -> None:
             raise SqlError(text, token.span, "this is not a number")
     elif not token.is_name and token.written not in _SIGNS:
         advice = _NOT_SIGNS.get(token.written, "")
-        raise SqlError(text, token.span, "this sign is not read in a statement", advice)
+        raise SqlError(text, token.span, "this sign is not supported in SQL here", advice)
 
 
 def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:

@@ -167,10 +167,9 @@ def account_of(
         )
     elif options.must_exist is None and isinstance(account, DurableLedger) and account.begun:
         warnings.warn(
-            f"there was no ledger {account.shown}, so a new account is begun, with the whole budget to "
-            "spend. If this data was asked about before, the name or the folder is mistyped. Say "
-            "must_exist=True where a ledger must be there, and must_exist=False to begin one without this "
-            "warning.",
+            f"the new ledger {account.shown} is created, with the whole budget to spend. If this data was "
+            "queried before, the name or the folder is mistyped. Pass must_exist=True where the ledger must "
+            "be there, and must_exist=False to create one without this warning.",
             LedgerBegun,
             stacklevel=3,
         )
@@ -210,20 +209,16 @@ def _warn_of_no_ledger(name: str, before: int, *, only_arrays: bool) -> None:
     """Warn that an account in memory is forgotten: once per process, and when a source is opened again."""
     if before:
         first_sentence = (
-            f"this is account number {before + 1} that this process begins in memory for the source of "
-            f"{name!r}: each begins from nothing"
+            f"this is account number {before + 1} in memory for the data of {name!r}: each starts at zero"
         )
     elif only_arrays or _WARNED:
         return
     else:
-        first_sentence = (
-            f"the account of {name!r} is in memory: whoever opens the table again begins from nothing"
-        )
+        first_sentence = f"the account of {name!r} is in memory only: opening the table again starts at zero"
     _WARNED.append(name)
     warnings.warn(
-        f"{first_sentence}, and a record can lose more than its budget. Keep it: ledger='{name}.ledger'. "
-        "Made-up "
-        "records need none: synthetic=True.",
+        f"{first_sentence}, so that a record can lose more than its budget. To keep the account, pass "
+        f"ledger='{name}.ledger'; for made-up records, synthetic=True.",
         NoLedgerFile,
         stacklevel=4,
     )

@@ -223,22 +223,22 @@ def _ledger_of(account: Ledger) -> tuple[str, str] | None:
 
 def _refusal(shown: str, shared: str, what: str) -> InvalidRequest:
     return InvalidRequest(
-        f"this process has {_in_words(shared)} open under the ledger {shown}, and {what}. Open it with "
-        f"ledger={shown!r}. If two accounts are meant, as for a table that is also in a join, say "
+        f"the same data ({_in_words(shared)}) is already open under the ledger {shown}, and {what}. Open it "
+        f"with ledger={shown!r}. If two accounts are meant, as for a table that is also in a join, pass "
         "separate_account=True: what a record loses under each adds up."
     )
 
 
 def _gone(shown: str, shared: str, why: str) -> InvalidRequest:
     return InvalidRequest(
-        f"this process has {_in_words(shared)} open under the ledger {shown}, {why}: what was spent is not "
-        "known here. Put it back. If a new account is meant, say separate_account=True: what a record loses "
+        f"the same data ({_in_words(shared)}) is open under the ledger {shown}, {why}: what was spent is not "
+        "known here. Put it back. If a new account is meant, pass separate_account=True: what a record loses "
         "under each adds up."
     )
 
 
 def _in_words(shared: str) -> str:
-    return "a table in the same memory" if shared == SAME_MEMORY else shared
+    return "in the same memory" if shared == SAME_MEMORY else shared.partition(";")[0]
 
 
 def _is_moved(account: Ledger, shown: str, identity: str) -> bool:

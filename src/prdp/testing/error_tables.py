@@ -9,6 +9,8 @@ from typing import Any
 
 from prdp.declare.exact import Exact, exact_share
 from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import shown_name
+from prdp.plan.queries import Query
 from prdp.policy import Policy
 from prdp.projects.project import Project, named_in
 from prdp.projects.project import project as project_here
@@ -16,7 +18,7 @@ from prdp.release.formatting import aligned, optional_library
 from prdp.tables.arguments import read_policy
 from prdp.tables.table import Table
 from prdp.testing.preview import EVEN, Errors, errors_of, is_law, made_up, roundings_of
-from prdp.testing.simulate import refuse_unless_repeatable
+from prdp.testing.simulate import RUNS, refuse_unless_repeatable
 from prdp.testing.truth import refuse_unless_synthetic
 
 SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
@@ -89,11 +91,11 @@ class ErrorTable:
 
 
 def preview(
-    statement: str,
+    statement: str | Query,
     *,
     like: object = EVEN,
     share: Exact | Sequence[Exact] = SHARES,
-    runs: int = 50,
+    runs: int = RUNS,
     keys: Mapping[str, Any] | None = None,
     project: Project | None = None,
 ) -> ErrorTable:
@@ -110,7 +112,7 @@ def preview(
     [('n', '1/10', True), ('n', '1', True)]
 
     Args:
-        statement: The SQL statement.
+        statement: The SQL statement; or a query such as ``prdp.mean("age")`` of the table ``like``.
         like: Public or made-up records like yours: a table opened with ``synthetic=True``; or, for a table of
             a project, a file, a frame or a law such as ``"normal:50000,50000,n=200000"``; by default, its
             columns are uniform within their bounds.
@@ -121,6 +123,7 @@ def preview(
     """
     refuse_unless_repeatable(runs, 0)
     listed = list(share) if isinstance(share, Sequence) and not isinstance(share, str) else [share]
+    statement = _statement(statement, like)
     asked = _Stage.of(statement, like, keys, project)
     truth, table = asked.opened(_PLENTY), asked.opened(None)
     rows: list[ErrorRow] = []
@@ -131,12 +134,12 @@ def preview(
 
 
 def compare(
-    statements: str | Sequence[str],
+    statements: str | Query | Sequence[str | Query],
     *,
-    policies: Mapping[str, Policy | Exact],
+    policies: Mapping[str, Policy | Exact] | Sequence[Policy | Exact],
     like: object,
     share: Exact = "0.1",
-    runs: int = 50,
+    runs: int = RUNS,
     keys: Mapping[str, Any] | None = None,
     project: Project | None = None,
 ) -> ErrorTable:
@@ -154,8 +157,8 @@ def compare(
     ['strict', 'by age']
 
     Args:
-        statements: The SQL statement, or several.
-        policies: The policies by name.
+        statements: The SQL statement or query, or several; as in ``preview``.
+        policies: The policies by name, or a list of them: each is then named by its text.
         like: As in ``preview``, and so are the others.
         share: The share of each answer.
         runs: The number of answers to simulate for each policy.
@@ -163,12 +166,15 @@ def compare(
         project: As in ``preview``.
     """
     refuse_unless_repeatable(runs, 0)
+    if isinstance(policies, Sequence) and not isinstance(policies, str):
+        policies = {str(one.text if isinstance(one, Policy) else one): one for one in policies}
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidRequest(
             "compare takes policies by name: policies={'same': 1, 'inverse': '100 / income'}."
         )
     part, rows = exact_share(share), []
-    for statement in [statements] if isinstance(statements, str) else statements:
+    for one in [statements] if isinstance(statements, str | Query) else statements:
+        statement = _statement(one, like)
         asked = _Stage.of(statement, like, keys, project)
         truth = asked.opened(_PLENTY)
         for name, policy in policies.items():
@@ -219,6 +225,28 @@ class _Stage:
             return other.open(name, synthetic=records)
 
         return cls(declared, here.listed_for(name))
+
+
+_FUNCTIONS = {
+    "count": "COUNT(*)", "sum": "SUM({of})", "mean": "AVG({of})", "min": "MIN({of})", "max": "MAX({of})",
+    "variance": "VAR_POP({of})", "std": "STDDEV_POP({of})", "distinct": "COUNT(DISTINCT {of})",
+    "quantile": "QUANTILE_CONT({of}, {at})",
+}  # fmt: skip
+
+
+def _statement(asked: str | Query, like: object) -> str:
+    """Return a statement; that of a query, of an open table."""
+    if not isinstance(asked, Query):
+        return asked
+    facts = asked.facts
+    function = _FUNCTIONS.get(facts["query"])
+    if function is None or not isinstance(like, Table):
+        raise InvalidRequest(f"{asked} is not available here: write a SQL statement, or give like=table.")
+    columns = [
+        f"{function.format(of=facts.get('of'), at=part)} AS {shown_name(name)}"
+        for part, name in zip(facts.get("at", [""]), asked.labels, strict=True)
+    ]
+    return f"SELECT {', '.join(columns)} FROM {shown_name(like.name)}"
 
 
 def _declared(policy: Policy) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeGuard, overload
+from typing import Any, TypeGuard, overload
 
 from prdp.declare.exact import Exact, exact
 from prdp.errors import InvalidRequest
@@ -26,8 +26,11 @@ from prdp.testing.seeded import Seeded
 from prdp.testing.truth import everybody, refuse_unless_synthetic, true_answers
 
 MAX_RUNS = 10**9
+RUNS = 50
+"""Answers that are simulated where no number is given."""
+
 _SEED_BITS = 256
-_TAKES = "simulate takes an open table and a query object, such as simulate(accounts, prdp.count(), ...)."
+_TAKES = "simulate takes a query and an open table: simulate(prdp.count(), like=accounts, share=0.1)."
 
 
 @overload
@@ -66,16 +69,31 @@ def simulate(
 ) -> list[Release]: ...
 
 
+@overload
 def simulate(
-    table: Table | Groups | Join | Links | Graph,
-    query: Query | Sequence[Query] | GraphQuery,
+    table: Query | Sequence[Query],
     *,
+    like: Table | Join | Groups,
     share: Exact = "1",
     method: Chosen | None = None,
-    runs: int,
-    seed: int,
+    runs: int = RUNS,
+    seed: int = 0,
+) -> list[Any]: ...
+
+
+def simulate(
+    table: Any,
+    query: Any = None,
+    *,
+    like: Table | Join | Groups | None = None,
+    share: Exact = "1",
+    method: Chosen | None = None,
+    runs: int = RUNS,
+    seed: int = 0,
 ) -> Sequence[Released]:
     """Answer a query about a synthetic table ``runs`` times with noise from a seed, charging nothing.
+
+    ``simulate(query, like=table)`` is ``simulate(table, query)``.
 
     For a table's groups, or for several queries (which share equally), each answer is a ``ReleaseTable``.
     Every release is marked ``simulated``: together they reveal the truth, and with the seed each one does. So
@@ -87,6 +105,8 @@ def simulate(
     >>> [release.simulated for release in simulate(people, prdp.count(), share="1/4", runs=2, seed=7)]
     [True, True]
     """
+    if like is not None and query is None:
+        table, query = like, table
     source = table.table if isinstance(table, Groups) else table
     if not isinstance(source, Table | Join | Links | Graph):
         raise InvalidRequest(_TAKES)
