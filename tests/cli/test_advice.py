@@ -111,7 +111,7 @@ def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_repo
     folder: Path,
 ) -> None:
     plain = quickly("init", "loans.csv", "--force")
-    assert "branch, days and fine are taken for text" in plain.stdout
+    assert "branch, days and fine are read as text" in plain.stdout
     assert "The policy is 1" in plain.stdout
     (folder / "sample.csv").write_text("branch,days,fine\nnorth,3,0.5\nsouth,10,2.25\n")
     guessed = quickly("init", "loans.csv", "--force", "--types-like", "sample.csv")

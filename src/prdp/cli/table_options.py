@@ -162,7 +162,7 @@ PRIVACY_UNIT = _option(
 MAX_ROWS = typer.Option(
     "--max-rows",
     min=1,
-    help="With --privacy-unit: one unit adds at most so many times what one row can add. A high guess is fine.",
+    help="With --privacy-unit: one unit adds at most so many times what one row can add. Guess high.",
     metavar="NUMBER",
     show_default=False,
 )

@@ -71,6 +71,7 @@ class ClippedTerms:
         above: Whether it may be above zero.
         center: Where squared distances of the column's values are added up, what they are measured from; None
             where it is not squares.
+        zero_or_one: Whether every value is 0 or 1.
     """
 
     policy: Policy
@@ -82,6 +83,7 @@ class ClippedTerms:
     below: bool = False
     above: bool = True
     center: Fraction | None = None
+    zero_or_one: bool = False
 
     def at(self, point: Fraction, *, dropped: bool = False) -> Choices:
         """Return which records counted for less where a unit of budget may count for ``point``.
@@ -131,6 +133,16 @@ class ClippedTerms:
         """
         found = _CONDITION.fullmatch(self.shown)
         return (found[1] or found[2]) if found else self.shown
+
+    @property
+    def condition(self) -> str:
+        """Condition that counts 0 or 1; empty where anything else is added up.
+
+        >>> terms = ClippedTerms(Policy("x + y"), (), "CAST(vip AS INTEGER)", computed=True, zero_or_one=True)
+        >>> terms.records_beyond(Fraction(20), Fraction(20))
+        'rows with vip and a budget below 0.05952'
+        """
+        return self.words if self.zero_or_one and _CONDITION.fullmatch(self.shown) else ""
 
     @property
     def only(self) -> tuple[str, Fraction, Fraction] | None:
@@ -191,6 +203,8 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
     if terms.column is None and terms.privacy_unit is None:
         return f"records with a budget below {1 / high:.{_DIGITS}g}"
     far = _beyond(terms, low, high)
+    if terms.privacy_unit is None and terms.condition:
+        return f"rows with {terms.condition} and a budget below {1 / high:.{_DIGITS}g}"
     if terms.privacy_unit is None:
         return f"{terms.words} {far} times the record's budget"
     added = f"{terms.words} adds up to" if terms.column else "rows number"

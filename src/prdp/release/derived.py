@@ -168,6 +168,7 @@ class NumberLike(Completed):
         **renamed("interval(level=0.95)", "ci", "conf_int", "confidence_interval"),
         **renamed("std_error", "stderr", "se", "sem", "standard_error", "std"),
         **renamed("cv", "coefficient_of_variation"),
+        **renamed("interval(); tables of answers have plot()", "plot"),
         **renamed("interval() for its ends", "margin_of_error", "moe", "error"),
         **renamed("value, or float(answer)", "item", "result", "estimate", "scalar", "answer"),
     }
