@@ -135,10 +135,8 @@ def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says:
     ("written", "says"),
     [
         (lambda t: t.where, "Write filter"),
-        (lambda t: t.groupby, "Write group_by"),
         (lambda t: t.pivot_table, "Write group_by"),
         (lambda t: t.avg, "Write mean"),
-        (lambda t: t.nunique, "Write count_distinct"),
         (lambda t: t.size, "Write count"),
         (lambda t: t.head, "no single record is shown"),
         (lambda t: t.dtypes, "Write schema"),
@@ -157,11 +155,25 @@ def test_a_name_of_another_library_is_answered_with_the_right_one(written: Made,
         written(farms())
 
 
+def test_a_name_of_pandas_for_the_same_thing_works_and_is_not_listed() -> None:
+    table: Any = farms()
+    found = table["scheme"].count_distinct(share="1/8")
+    assert table["scheme"].nunique(share="1/8") == table.n_unique("scheme", share="1/8") == found
+    counted = table.group_by("scheme", keys=["area"]).count(share="1/8")
+    assert table.groupby("scheme", keys=["area"]).count(share="1/8").releases == counted.releases
+    assert not {"groupby", "nunique", "n_unique", "synonyms"} & {*dir(table), *dir(table["scheme"])}
+
+
 def test_every_hint_is_for_a_name_that_is_not_there() -> None:
     table = farms()
     count = table.count(share="1/8")
     for held in (table, table.group_by("scheme", keys=["area"]), table["herd"], count):
-        hinted = {name for base in type(held).__mro__ for name in vars(base).get("hints", {})}
+        hinted = {
+            name
+            for base in type(held).__mro__
+            for known in ("hints", "synonyms")
+            for name in vars(base).get(known, {})
+        }
         assert not hinted & set(object.__dir__(held))
         assert not hinted & set(dir(held))
         assert "hints" not in dir(held)

@@ -138,11 +138,55 @@ def test_a_ledger_is_a_frame(durable: bool, tmp_path: Path) -> None:
     assert frame["group"].notna().tolist() == [False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        (prdp.count(), ["count"]),
+        (prdp.sum("age"), ["sum_age"]),
+        (prdp.mean("age * 2"), ["mean_age * 2"]),
+        (prdp.std("age"), ["std_age"]),
+        (prdp.variance("age"), ["variance_age"]),
+        (prdp.quantile("age", [0.25, 0.5]), ["q0.25_age", "median_age"]),
+        (prdp.count_distinct("job"), ["count_distinct_job"]),
+        (prdp.max("age"), ["max_age"]),
+    ],
+)
+def test_a_query_is_measured_as_its_statement(query: Any, columns: list[str]) -> None:
+    found = prdp.preview(query, like=people(policy=100), share=1, runs=3)
+    assert [row.column for row in found] == columns
+    assert all(row.median < 0.05 for row in found)
+
+
+def test_a_query_needs_an_open_table() -> None:
+    with pytest.raises(InvalidRequest, match="write a SQL statement, or give like=table"):
+        prdp.preview(prdp.count(), like="age=uniform:1,90,n=2000", share=1, runs=3)
+
+
+def test_policies_without_names_are_named_by_their_text() -> None:
+    listed: list[int | prdp.Policy] = [1, prdp.Policy("90 / greatest(age, 9)")]
+    found = prdp.compare([prdp.count(), COUNT], policies=listed, like=people(), runs=2)
+    assert [row.policy for row in found] == [
+        "1",
+        "90 / greatest(age, 9)",
+        *["1"] * 2,
+        *["90 / greatest(age, 9)"] * 2,
+    ]
+
+
+def test_a_simulation_is_asked_as_the_others_are() -> None:
+    table = people()
+    query_first = prdp.simulate(prdp.count(), like=table, share="1/2", runs=3, seed=4)
+    assert query_first == prdp.simulate(table, prdp.count(), share="1/2", runs=3, seed=4)
+    assert len(prdp.simulate(prdp.count(), like=table.group_by("job", keys=["chef"]))) == 50
+
+
 def test_a_table_draws_its_policy_and_its_account() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     table = people(synthetic=False, policy=prdp.Policy("90 / greatest(age, 9)"))
     assert table.plot_policy().get_xlabel() == "age"
     assert table.plot_policy("age").get_xlabel() == "age"
+    flat = people(policy=3).plot_policy()
+    assert (flat.get_xlabel(), set(flat.get_lines()[0].get_ydata())) == ("age", {3})
     table.count(share="1/4")
     (drawn,) = [line for line in table.plot_account().get_lines() if len(line.get_ydata()) > 1]
     assert drawn.get_ydata()[-1] == 75

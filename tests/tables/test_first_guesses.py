@@ -250,3 +250,29 @@ def test_what_an_interval_excludes_of_a_condition_names_the_condition() -> None:
     table = staff(policy="30 / greatest(pay, 1)")
     answers = [table.mean("age > 40", share=share) for share in ("1/400", "1/100")]
     assert not any("CAST" in answer.excludes for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["staff", "self", '"table"', "staff AS s"])
+def test_a_frame_without_a_name_answers_to_any(name: str) -> None:
+    table = prdp.open(STAFF, policy=20)
+    counted = table.sql(f"SELECT COUNT(*) AS n FROM {name}", share="1/8")
+    assert counted.to_pandas()["n"].item() == pytest.approx(N, abs=30)
+
+
+def test_any_name_is_not_taken_for_a_table_where_it_may_mean_another() -> None:
+    unnamed: Any = prdp.open(STAFF, policy=20)
+    jobs = {"jobs": pl.DataFrame({"job": ["chef"]})}
+    for asked, options in (("jbos", {"tables": jobs}), ('"staff.csv"', {}), ("read_csv('staff.csv')", {})):
+        with pytest.raises(InvalidRequest, match="there is no table"):
+            unnamed.sql(f"SELECT COUNT(*) AS n FROM {asked}", share="1/8", **options)
+    with pytest.raises(InvalidRequest, match="there is no table stuff"):
+        staff().sql("SELECT COUNT(*) AS n FROM stuff", share="1/8")
+
+
+def test_a_filter_for_records_without_a_budget_says_that_none_of_them_counts() -> None:
+    table = staff(policy=prdp.Policy("30 / pay", at_most=20))
+    missing = table.filter("pay IS NULL AND age > 40").count(share="1/8")
+    assert missing.left_out == (
+        "leaves out all records of the filter: the policy gives no budget to those without pay"
+    )
+    assert "all records" not in table.filter("pay IS NULL OR age > 40").count(share="1/8").left_out

@@ -43,7 +43,7 @@ def test_an_account_in_memory_is_warned_of_and_again_where_the_same_source_begin
         reported = [one for one in stated if one.category is NoLedgerFile]
         assert len(reported) == 1
         assert ("account number 2" in str(reported[0].message)) == (place == 1)
-        assert all("Keep it: ledger='" in str(one.message) for one in reported)
+        assert all("pass ledger='" in str(one.message) for one in reported)
 
 
 @pytest.mark.usefixtures("nothing_said")

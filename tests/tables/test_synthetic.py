@@ -285,10 +285,10 @@ def test_a_plan_s_odd_arguments_are_refused_in_words(given: dict[str, Any], says
 @pytest.mark.parametrize(
     ("queryable", "query", "given", "says"),
     [
-        (table, [prdp.count(), "sum"], {}, "simulate takes an open table and a query object"),
-        (table, [], {}, "simulate takes an open table and a query object"),
-        (table, "", {}, "simulate takes an open table and a query object"),
-        (table, prdp.graphs.edges(), {}, "simulate takes an open table and a query object"),
+        (table, [prdp.count(), "sum"], {}, "simulate takes a query and an open table"),
+        (table, [], {}, "simulate takes a query and an open table"),
+        (table, "", {}, "simulate takes a query and an open table"),
+        (table, prdp.graphs.edges(), {}, "simulate takes a query and an open table"),
         (table, prdp.count(), {"share": True}, "share=True is not a number"),
         (graph, prdp.graphs.paths(2), {"method": Framework(split="2")}, "split"),
         (graph, prdp.count(), {}, "does not answer"),
@@ -302,7 +302,7 @@ def test_simulation_s_odd_arguments_are_refused_in_words(
 
 
 def test_what_is_no_open_table_is_not_simulated() -> None:
-    with pytest.raises(InvalidRequest, match="simulate takes an open table and a query object"):
+    with pytest.raises(InvalidRequest, match="simulate takes a query and an open table"):
         simulate(PEOPLE, prdp.count(), runs=1, seed=0)  # type: ignore[call-overload]
 
 

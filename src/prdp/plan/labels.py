@@ -233,7 +233,7 @@ def _clipped(
         computed=measure is not None and measure.expression is not None,
         below=measure is not None and measure.low < 0,
         above=measure is None or measure.high > 0,
-        zero_or_one=measure is not None and (measure.low, measure.high, measure.round_to) == (0, 1, 1),
+        zero_or_one=measure is not None and measure.low == 0 and measure.high == measure.round_to == 1,
     )
 
 

@@ -203,10 +203,9 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
     if terms.column is None and terms.privacy_unit is None:
         return f"records with a budget below {1 / high:.{_DIGITS}g}"
     far = _beyond(terms, low, high)
-    if terms.privacy_unit is None and terms.condition:
-        return f"rows with {terms.condition} and a budget below {1 / high:.{_DIGITS}g}"
     if terms.privacy_unit is None:
-        return f"{terms.words} {far} times the record's budget"
+        small = f"rows with {terms.condition} and a budget below {1 / high:.{_DIGITS}g}"
+        return small if terms.condition else f"{terms.words} {far} times the record's budget"
     added = f"{terms.words} adds up to" if terms.column else "rows number"
     return f"units ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
 

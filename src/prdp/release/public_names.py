@@ -27,8 +27,12 @@ class PublicNames(ABCMeta):
 class Completed(metaclass=PublicNames):
     """Base of classes whose instances hide ``internals`` in ``dir``, too, and know ``hints`` at other names.
 
+    A name of pandas or Polars for exactly the same thing works too: it is one of ``synonyms``.
+
     >>> class Answer(Completed):
-    ...     hints = renamed("low", "lower", "lower_bound")
+    ...     hints, synonyms, low = renamed("low", "lower", "lower_bound"), {"smallest": "low"}, 2
+    >>> Answer().smallest
+    2
     >>> Answer().lower
     Traceback (most recent call last):
     ...
@@ -38,11 +42,14 @@ class Completed(metaclass=PublicNames):
     __slots__ = ()
     internals: ClassVar[frozenset[str]] = frozenset()
     hints: ClassVar[Mapping[str, str]] = {}
+    synonyms: ClassVar[Mapping[str, str]] = {}
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in every name
 
         def __getattr__(self, name: str) -> Any:
             for base in type(self).__mro__:
+                if same := vars(base).get("synonyms", {}).get(name):
+                    return getattr(self, same)
                 if hint := vars(base).get("hints", {}).get(name):
                     raise AttributeError(f"{type(self).__name__} has no attribute {name!r}. Write {hint}.")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -54,7 +61,9 @@ class Completed(metaclass=PublicNames):
 
 def shown(kind: type, names: Iterable[str]) -> list[str]:
     """Return the names that no class of ``kind``'s bases lists as internal."""
-    hidden = {"internals", "hints"}.union(*(vars(base).get("internals", ()) for base in kind.__mro__))
+    hidden = {"internals", "hints", "synonyms"}.union(
+        *(vars(base).get("internals", ()) for base in kind.__mro__)
+    )
     return sorted(set(names) - hidden)
 
 

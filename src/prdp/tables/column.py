@@ -63,8 +63,9 @@ class TableColumn(Completed, Generic[Answered]):
     'mean of age where age >= 40'
     """
 
+    synonyms: ClassVar[Mapping[builtins.str, builtins.str]] = renamed("count_distinct", "nunique", "n_unique")
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
-        **renamed("count_distinct(share=...)", "nunique", "n_unique", "unique"),
+        **renamed("count_distinct(share=...)", "unique"),
         **renamed("mean(share=...)", "avg", "average"),
         **renamed("variance(share=...)", "var"),
         **renamed("std(share=...)", "stddev"),

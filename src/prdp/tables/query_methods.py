@@ -56,9 +56,12 @@ class Questions(Completed, Generic[Answered]):
             *("describe_plan", "plan", "plan_keys", "planner", "unit"),
         }
     )
+    synonyms: ClassVar[Mapping[str, str]] = {
+        **renamed("group_by", "groupby"),
+        **renamed("count_distinct", "nunique", "n_unique"),
+    }
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("filter('age >= 40')", "where", "query", "loc"),
-        **renamed("group_by('job')", "groupby"),
         **renamed("group_by(['job', 'town']).count(share=...)", "pivot_table", "crosstab", "pivot"),
         **renamed("agg(n=prdp.count(), mean=prdp.mean('age'), share=...)", "aggregate", "select"),
         **renamed("describe('age', share=...)", "summarize", "summary"),
@@ -68,7 +71,7 @@ class Questions(Completed, Generic[Answered]):
         **renamed("variance('age', share=...)", "var"),
         **renamed("quantile('age', 0.9, share=...)", "percentile", "approx_quantile"),
         **renamed("histogram('age', bins=10, share=...)", "hist"),
-        **renamed("count_distinct('job', share=...)", "nunique", "n_unique", "approx_nunique"),
+        **renamed("count_distinct('job', share=...)", "approx_nunique"),
         **renamed("find_keys('job', share=...), which looks for values privately", "unique", "distinct"),
         **renamed("schema", "dtypes", "info"),
         **renamed("remaining", "left", "budget", "epsilon"),

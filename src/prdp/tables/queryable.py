@@ -555,8 +555,9 @@ class Queried(Opened, Questions[Release]):
             return self.group_by(column, keys=keys).count(share=share, redraw=redraw)
         if unknown := set(search) - {*SEARCHED_BY, "max_keys"}:
             raise TypeError(
-                f"value_counts() takes no {min(unknown)}=. For proportions, divide by a count: "
-                "table.value_counts('job', share=...)['chef'] / table.count(share=...)."
+                f"value_counts() takes no {min(unknown)}=. For proportions, divide by a count, as in "
+                "table.value_counts('job', share=...)['chef'] / table.count(share=...), or use SQL: "
+                "SELECT job, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS part FROM self GROUP BY job."
             )
         each = exact_share(share) / 2
         found = self.find_keys(column, share=each, redraw=redraw, **search)

@@ -238,13 +238,13 @@ def _statement(asked: str | Query, like: object) -> str:
     """Return a statement; that of a query, of an open table."""
     if not isinstance(asked, Query):
         return asked
-    facts = asked.facts
+    facts = asked.known(like.schema).facts if isinstance(like, Table) else {"query": ""}
     function = _FUNCTIONS.get(facts["query"])
     if function is None or not isinstance(like, Table):
         raise InvalidRequest(f"{asked} is not available here: write a SQL statement, or give like=table.")
     columns = [
-        f"{function.format(of=facts.get('of'), at=part)} AS {shown_name(name)}"
-        for part, name in zip(facts.get("at", [""]), asked.labels, strict=True)
+        f"{function.format(of=facts.get('of'), at=float(Fraction(part)))} AS {shown_name(name)}"
+        for part, name in zip(facts.get("at", [0]), asked.labels, strict=True)
     ]
     return f"SELECT {', '.join(columns)} FROM {shown_name(like.name)}"
 
