@@ -282,9 +282,11 @@ def test_notes_name_the_statement_s_own_columns_and_clipping_is_not_taken_for_no
     wide = spans_limits(
         years.between(formatting.LEVEL, formatting.TAIL_FACTOR), (Fraction(20), Fraction(100))
     )
-    assert years.flag == (formatting.UNRELIABLE if wide else "")
-    assert ratio.cv is not None
-    assert ratio.flag == ("" if ratio.cv <= formatting.LOW_PRECISION_CV else formatting.LOW_PRECISION)
+    for one, flag in ((years, formatting.UNRELIABLE if wide else ""), (ratio, "")):
+        assert one.cv is not None
+        assert one.flag == (
+            flag or ("" if one.cv <= formatting.LOW_PRECISION_CV else formatting.LOW_PRECISION)
+        )
 
 
 def _exports() -> prdp.Table:

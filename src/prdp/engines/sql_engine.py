@@ -352,6 +352,20 @@ class SqlEngine(InOneProcess):
         found = self.rows_of(f"SELECT * FROM ({rows}) ORDER BY found LIMIT {MAX_KEYS + 1}")
         return self.database.values([value for (value,) in found], self.schemas[table][column].kind)
 
+    def public_rows(self, table: str, columns: Sequence[str]) -> list[tuple[object, ...]]:
+        """Return the different rows of a public table's columns; as many as may be keys."""
+        named = ", ".join(f"{quoted(column)} AS found{place}" for place, column in enumerate(columns))
+        found = self.rows_of(f"SELECT DISTINCT {named} FROM {self.slot(table)} LIMIT {MAX_KEYS + 1}")
+        kinds = [self.schemas[table][column].kind for column in columns]
+        rows = []
+        for row in found:
+            read = [
+                [None] if one is None else self.database.values([one], kind)
+                for one, kind in zip(row, kinds, strict=True)
+            ]
+            rows += [tuple(one for (one,) in read)] if all(read) else []
+        return rows
+
     def fold_units(self, reading: UnitRead) -> tuple[tuple[Summary, Summary], ...]:
         """Read every row once and return the cells of units: what they add, and how many rows."""
         unit = UnitStatement.of(reading, self._unit_rows(reading))

@@ -46,6 +46,7 @@ from prdp.expressions.nodes import (
     Span,
     Text,
     canonical,
+    columns,
 )
 from prdp.expressions.texts import pieces_of
 from prdp.expressions.tokens import HOW_TO_WRITE_MOMENTS, moment_from, number_text, shown_name, text_literal
@@ -272,7 +273,7 @@ class _Checker:
         checked, kind = typed
         if kind not in (None, expected):
             reason = f"this is a {kind.value}, and a {expected.value} is needed here"
-            self._refuse(operand, reason, _how_to_convert(operand, kind, expected))
+            self._refuse(operand, reason, _how_to_convert(operand, kind, expected, self.text))
         return checked
 
     def _sides(self, node: Arithmetic) -> tuple[Node, Node]:
@@ -317,7 +318,7 @@ class _Checker:
         operand, kind = self.typed(node.operand)
         if kind is not None and kind not in takes:
             reason = f"this is a {kind.value}, of which CAST makes no {node.target}"
-            self._refuse(node.operand, reason, _how_to_convert(node.operand, kind, gives))
+            self._refuse(node.operand, reason, _how_to_convert(node.operand, kind, gives, self.text))
         return dataclasses.replace(node, operand=operand, of_boolean=kind is Kind.BOOLEAN), gives
 
     def _column(self, node: Column) -> Typed:
@@ -408,10 +409,11 @@ def _dated(typed: Typed, other: Kind | None) -> Typed:
     return typed if moment is None else (Moment(moment, span=node.span), Kind.MOMENT)
 
 
-def _how_to_convert(node: Node, kind: Kind, other: Kind) -> str:
-    """Return the conversion of a value to another kind."""
+def _how_to_convert(node: Node, kind: Kind, other: Kind, text: str) -> str:
+    """Return the conversion of a value to another kind; names that the text does not have are not shown."""
     written = canonical(node)
-    shown = written if len(written) <= _LONGEST_SHOWN else "x"
+    known = all(name in text for name in columns(node))
+    shown = written if known and len(written) <= _LONGEST_SHOWN else "x"
     match kind, other:
         case Kind.MOMENT, Kind.NUMBER:
             return f"Write year({shown}), or date_diff('day', DATE '1970-01-01', {shown})."

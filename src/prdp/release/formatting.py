@@ -440,7 +440,7 @@ def _decimals(answer: Published) -> int:
         return 0
     width = _width(answer)
     low, high = answer.interval()
-    if math.isinf(low) and math.isinf(high) and answer.exact:
+    if (math.isinf(low) or math.isinf(high)) and width == 0 and answer.exact:
         return _digits(abs(float(answer.exact)))
     if answer.kind != RANGE and low != high:
         return _digits(width)

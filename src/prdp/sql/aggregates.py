@@ -39,7 +39,8 @@ def read_count(asking: Asking, node: Any) -> Node:
     if kind == "Star" or (kind == "Literal" and not inner.is_string):
         return asking.rows(node)
     if kind == "Distinct":
-        if len(inner.expressions) != 1 or inner.args.get("on") is not None:
+        several = len(inner.expressions) != 1 or type(inner.expressions[0]).__name__ == "Tuple"
+        if several or inner.args.get("on") is not None:
             asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
         return asking.ask(CountDistinct.of_node(asking.row(inner.expressions[0])), node)
     return asking.ask(Sum.of_node(ones_unless(IsNull(asking.row(inner)))), node)
@@ -140,7 +141,8 @@ def _number(asking: Asking, node: Any) -> Any:
         asking.refuse(
             node,
             f"{name} is answered for numbers, and {shown} is a date or time",
-            f"Ask for days from a public date: {name}(date_diff('day', DATE '2024-01-01', {shown})).",
+            "Ask for days from a public date shortly before: "
+            f"{name}(date_diff('day', DATE '2024-01-01', {shown})).",
         )
     return inner
 

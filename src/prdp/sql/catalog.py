@@ -77,6 +77,7 @@ class Catalog:
         tree: How other tables belong to it; None where there is one table only.
         unit: Who is protected with all their rows; None where a row is a record.
         values: Lists the values of a public table's column, of which it is given both names.
+        rows: Lists the different rows of some columns of a public table.
         over: Returns the join of the private table with others.
     """
 
@@ -85,6 +86,9 @@ class Catalog:
     tree: Tree | None = None
     unit: PrivacyUnit | None = None
     values: Callable[[str, str], Sequence[object]] | None = field(default=None, compare=False)
+    rows: Callable[[str, Sequence[str]], Sequence[tuple[object, ...]]] | None = field(
+        default=None, compare=False
+    )
     over: Callable[..., Queryable] | None = field(default=None, compare=False)
 
     def known(self, name: str) -> str | None:

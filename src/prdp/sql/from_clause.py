@@ -421,6 +421,8 @@ def rows_of_subquery(select: Any, names: Names) -> RowRelation:
         statement.refuse(select, "this subquery has no FROM")
     if select.args.get("group") is not None:
         return per_unit(select, names)
+    if select.args.get("distinct") is not None:
+        refuse_construct(statement, select.args["distinct"])
     odd = unread(select, _ROW_BY_ROW)
     if odd is not None or any(type(part).__name__ in _AGGREGATES for part in _projected(select)):
         statement.refuse(
@@ -512,7 +514,11 @@ def per_unit(select: Any, names: Names) -> RowRelation:
             ("Write ", *advice, "."),
         )
     if unread(select, (*_ROW_BY_ROW, "group")) is not None or unread(group, ("expressions",)) is not None:
-        statement.refuse(group, "this subquery has SELECT, FROM, WHERE and GROUP BY alone")
+        statement.refuse(
+            group,
+            "this subquery has SELECT, FROM, WHERE and GROUP BY alone",
+            "Conditions on what a record's rows add up to, as HAVING COUNT(*) > 3, are not answered yet.",
+        )
     columns = {}
     for item in select.expressions:
         inner, name = item.unalias(), item.alias or item.name

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,6 +19,7 @@ from prdp.expressions.nodes import (
     Boolean,
     Call,
     Case,
+    Cast,
     Column,
     Compare,
     InList,
@@ -32,7 +34,6 @@ from prdp.expressions.nodes import (
     Text,
     columns,
     conjuncts,
-    walk,
 )
 from prdp.plan.planner import Planner
 from prdp.release.table import ReleaseTable
@@ -40,11 +41,11 @@ from prdp.safety.plain_text import printable
 from prdp.schema import Kind
 from prdp.sql.catalog import Queryable
 from prdp.sql.grouping import (
+    MAX_FOUND,
     GroupItem,
     SearchedKeys,
     allowed_values,
     callers_keys,
-    crossed,
     found_keys,
     kept_by_where,
     kept_together,
@@ -52,15 +53,13 @@ from prdp.sql.grouping import (
     search_of,
 )
 from prdp.sql.select_list import SelectReader
+from prdp.sql.tied_keys import Tie, crossed, few_values, of_day, public_ties, ties_of
 
 MAX_FOLLOWED = 10_000
 """Number of combinations of columns' keys from which those of an expression are followed."""
 
 _MAX_DAYS = 40_000
 _DATE_PART = re.compile(r"date_trunc\('\w+', (\w+)\)|(?:year|quarter|month|week|day)\((\w+)\)")
-_OF_DAYS = frozenset(
-    {"year", "quarter", "month", "week", "day", "dayofweek", "isodow", "dayofyear", "coalesce", "nullif"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +71,8 @@ class GroupKeys:
         listed: Their keys, as ``group_by`` takes them.
         shown: For each entry, the keys that stand for others in what is asked.
         notes: Which rows are in no group.
+        lists: The keys of each entry; none where combinations of them are listed.
+        ties: Which combinations of them occur, where not all do.
     """
 
     by: tuple[Any, ...]
@@ -79,6 +80,7 @@ class GroupKeys:
     shown: tuple[Mapping[Any, Any], ...] = ()
     notes: tuple[str, ...] = ()
     lists: tuple[Sequence[Any], ...] = field(default=())
+    ties: tuple[Tie, ...] = ()
 
     def key(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """Return a group's key as it is shown."""
@@ -103,7 +105,7 @@ def group_keys(
     together = keys.get(",".join(item.names[0] for item in reader.groups)) if len(reader.groups) > 1 else None
     if together is not None:
         pairs = list(together.keys) if isinstance(together, ReleaseTable) else together
-        notes = tuple(_excluded(item, (), where, exhaustive=False) for item in reader.groups)
+        notes = tuple(_excluded(item, (), where, planner, exhaustive=False) for item in reader.groups)
         listed = kept_together(reader.groups, pairs, where, planner)
         return GroupKeys(by, listed, notes=tuple(filter(None, notes)))
     lists: list[Any] = []
@@ -122,17 +124,22 @@ def group_keys(
             lists.append({})
             continue
         lists.append(found)
-        stated.append(_excluded(item, found, where, exhaustive=exhaustive))
+        stated.append(_excluded(item, found, where, planner, exhaustive=exhaustive))
     if any(isinstance(listed, Mapping) for listed in lists):
         return GroupKeys(by, SearchedKeys(tuple(lists)))
     replaced = [_with_null(reader, item, listed) for item, listed in zip(reader.groups, lists, strict=True)]
     asked = [listed for _, listed, _ in replaced]
+    ties = (
+        *ties_of(reader.groups, lists, where, planner, partial(_days, conditions=conjuncts(where))),
+        *public_ties(reader.groups, lists, reader.names.catalog),
+    )
     return GroupKeys(
         tuple(key for key, _, _ in replaced),
-        crossed(reader.groups, asked),
+        crossed(asked, ties),
         tuple(shown for _, _, shown in replaced) if any(shown for _, _, shown in replaced) else (),
         tuple(filter(None, stated)),
         tuple(asked),
+        ties,
     )
 
 
@@ -172,8 +179,23 @@ def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Query
     reader.refuse(
         item.checked.source,
         f"the keys of {item.text} are not declared, and keys of this kind cannot be discovered",
-        (*_advice(item.text, item.names[0]), *_missing_bounds(item, queryable.planner)),
+        (
+            *_advice(item.text, item.names[0], item.checked.kind),
+            *_missing_bounds(item, queryable.planner),
+            *_one_row_each(item, queryable.planner),
+        ),
     )
+
+
+def _one_row_each(item: GroupItem, planner: Planner) -> tuple[Part, ...]:
+    """Return advice for a subquery that has a row for each person."""
+    above = item.checked.source.parent
+    while above is not None and type(above).__name__ not in {"Subquery", "CTE"}:
+        above = above.parent
+    if above is None or planner.unit is not None or not isinstance(item.checked.node, Column):
+        return ()
+    unit = Argument("privacy_unit", item.checked.node.name, of="prdp.open")
+    return (" For a subquery with one row a person, open the table with ", unit, ".")
 
 
 def _missing_bounds(item: GroupItem, planner: Planner) -> tuple[Part, ...]:
@@ -198,7 +220,7 @@ def _can_be_searched(item: GroupItem, queryable: Queryable) -> bool:
     return True
 
 
-def _advice(text: str, name: str) -> tuple[Part, ...]:
+def _advice(text: str, name: str, kind: Kind | None) -> tuple[Part, ...]:
     """Return where the keys of a group may be listed, in SQL, in a project file and in Python."""
     dates = _DATE_PART.search(text)
     where = (
@@ -206,6 +228,10 @@ def _advice(text: str, name: str) -> tuple[Part, ...]:
         if dates
         else f"WHERE {text} IN (...)"
     )
+    if kind is Kind.MOMENT and not dates:
+        where = (
+            f"GROUP BY CAST({text} AS DATE) with WHERE {text} BETWEEN DATE '2024-01-01' AND DATE '2024-03-31'"
+        )
     return (
         f"List them: {where}, ",
         Argument("keys", {name: [...]}, of="Python, [tables.NAME.keys] in prdp.toml"),
@@ -250,18 +276,19 @@ def _values_of(
     kind = planner.schema[name].kind if name in planner.schema else None
     if kind is Kind.BOOLEAN:
         return [False, True]
-    if kind is Kind.MOMENT:
-        return _days(Column(name), node, conjuncts(where))
+    if kind is Kind.MOMENT and of_day(node, name, planner.schema):
+        days = _days(Column(name), conjuncts(where))
+        counted = isinstance(node, Column | Cast) and len(days or ()) > MAX_FOUND
+        return None if counted else days
     return None
 
 
-def _days(column: Column, node: Node, conditions: Sequence[Node]) -> list[Any] | None:
-    """Return the days that WHERE allows, where an expression asks for no more of a moment than its day."""
-    calls = {part.name for part in walk(node) if isinstance(part, Call)}
+def _days(column: Column, conditions: Sequence[Node]) -> list[Any] | None:
+    """Return the days that WHERE allows."""
     limits = limits_of(column, conditions)
     lows, highs = [*limits[">"], *limits[">="]], [*limits["<"], *limits["<="]]
     moments = all(isinstance(end, datetime) for end in (*lows, *highs))
-    if not calls or not calls <= _OF_DAYS or not lows or not highs or not moments:
+    if not lows or not highs or not moments:
         return None
     low, high = max(lows), min(highs)
     first = low.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -318,14 +345,19 @@ def _constant_beside(keys: Sequence[Any], kind: Kind | None) -> Text | Number | 
     return Number(number)
 
 
-def _excluded(item: GroupItem, listed: Sequence[Any], where: Node | None, *, exhaustive: bool) -> str:
+def _excluded(
+    item: GroupItem, listed: Sequence[Any], where: Node | None, planner: Planner, *, exhaustive: bool
+) -> str:
     """Return a note on the rows that are in no group of an entry; empty where WHERE leaves none."""
     node, conditions = item.checked.node, conjuncts(where)
     if allowed_values(node, conditions) is not None:
         return ""
+    values = few_values(item, planner)
     may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)
+    if values is not None:
+        may_be_null, exhaustive = may_be_null and None in values, values - {None} <= set(listed)
     words = [*(["NULL"] if may_be_null else []), *([] if exhaustive else ["not one of the keys"])]
-    called = item.text if item.listed is None else item.names[-1]  # a lookup is written out as a CASE
+    called = min(item.text, item.names[-1], key=len)  # a lookup is written out as a CASE
     return f"rows whose {printable(called)} is {' or '.join(words)} are in no group" if words else ""
 
 

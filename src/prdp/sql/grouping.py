@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 from typing import Any, get_args
 
 from prdp.declare.columns import WHOLE, derived_rounding
 from prdp.declare.exact import short_repr
 from prdp.declare.groups import Calendar, GroupKey, date_trunc, first_moment
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
-from prdp.declare.keys import MAX_KEYS, refuse_queries, typed_key
+from prdp.declare.keys import refuse_queries, typed_key
 from prdp.errors import InvalidRequest
 from prdp.expressions.datetimes import added
 from prdp.expressions.evaluate import evaluate
@@ -50,11 +50,15 @@ from prdp.policy import ranges_of, whole_part
 from prdp.release.consistency import Margin
 from prdp.release.table import ReleaseTable
 from prdp.schema import Kind
+from prdp.sql.catalog import Place
 from prdp.sql.refused import unread
 from prdp.sql.row_nodes import CheckedNode
 
 MAX_FOUND = 1_000
 """Number of keys that are made from a range; more have to be listed."""
+
+_MAX_TRIED = 2_000
+"""Number of a column's values for each of which an expression is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,14 @@ class GroupItem:
         part: What a moment is cut to; empty where nothing is cut.
         names: What the caller's ``keys`` may call it.
         listed: The values of a public table's column, if it is one.
+        origin: The table and the column there, of a plain column of a join.
     """
 
     checked: CheckedNode
     part: str = ""
     names: tuple[str, ...] = ()
     listed: tuple[Any, ...] | None = None
+    origin: Place | None = None
 
     @property
     def key(self) -> Node | GroupKey:
@@ -103,14 +109,6 @@ def found_keys(item: GroupItem, where: Node | None, planner: Planner) -> list[An
     found = _numbers(item, where, planner) if found is None else found
     denied = _denied(item.checked.node, conditions)
     return None if found is None else [value for value in found if value not in denied]
-
-
-def crossed(items: Sequence[GroupItem], keys: Sequence[Sequence[Any]]) -> dict[str, list[Any]] | list[Any]:
-    """Return every combination of the keys of several entries, as ``group_by`` takes them."""
-    if len(items) == 1:
-        return list(keys[0])
-    count = math.prod(map(len, keys))
-    return [] if count > MAX_KEYS else list(product(*keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +314,23 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
         return None
     steps = [step * round_to for step in range(first, last + 1)]
     steps = [step for step in steps if step not in limits[">"] and step not in limits["<"]]
+    possible = _whole_values(node, where, planner)
+    steps = [step for step in steps if possible is None or step in possible]
     return [int(step) if step.denominator == 1 else float(step) for step in steps]
+
+
+def _whole_values(node: Node, where: Node | None, planner: Planner) -> set[Any] | None:
+    """Return the whole numbers that an expression of one column gives; None of any other, or of too many."""
+    names = columns(node)
+    name = next(iter(names), "")
+    if len(names) != 1 or isinstance(node, Column) or not planner.schema[name].integer:
+        return None
+    ends = _held(where, ranges_of(planner.bounds), planner).get(name)
+    if ends is None or not ends.high - ends.low < _MAX_TRIED:
+        return None
+    values = {evaluate(node, {name: float(value)}) for value in range(int(ends.low), int(ends.high) + 1)}
+    found = {value for value in values if isinstance(value, float) and value.is_integer()}
+    return found if values <= {*found, None} else None
 
 
 def _is_nearest(node: Node, planner: Planner) -> bool:

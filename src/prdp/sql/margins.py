@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any, Final
 
 from prdp.expressions.nodes import Call, InList, IsNull, IsTrue, Node, Not, Text, conjunction
@@ -16,9 +15,10 @@ from prdp.plan.queries import Count, Query, Sum
 from prdp.release.consistency import Margin, consistent, margins_to_ask
 from prdp.release.release import Release
 from prdp.schema import Kind
-from prdp.sql.grouping import GroupItem, crossed
+from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import literal
 from prdp.sql.statement import Compiled
+from prdp.sql.tied_keys import combined, crossed
 
 
 class _Absent:
@@ -38,7 +38,7 @@ def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
     planner = asked.queryable.planner
     unclipped = planner.unit is None and planner.policy.levels.top == 0
     sizes = tuple(map(len, asked.by.lists))
-    alone = unclipped and all(type(query) is Count for query in asked.queries)
+    alone = unclipped and not asked.by.ties and all(type(query) is Count for query in asked.queries)
     margins = margins_to_ask(sizes, asked.margins) if alone else list(asked.margins)
     return {margin: _of_margin(asked, margin) for margin in margins}
 
@@ -61,7 +61,7 @@ def _of_margin(asked: Compiled, margin: Margin) -> Compiled:
         else asked.queryable
     )
     groups = tuple(asked.groups[place] for place in margin)
-    listed = crossed(groups, [by.lists[place] for place in margin]) if margin else None
+    listed = crossed(by.lists, by.ties, margin) if margin else None
     part = replace(
         by,
         by=tuple(by.by[place] for place in margin),
@@ -91,7 +91,8 @@ def rows_of_margins(
     columns: list[Mapping[Margin, Sequence[Release]]] = []
     for place, query in enumerate(asked.queries):
         released = {margin: [row[place] for row in rows] for margin, rows in tables.items()}
-        if needs_consistency(query, released) or set(asked.margins) - released.keys():
+        crosses = not asked.by.ties  # least squares are over all combinations of keys
+        if (crosses and needs_consistency(query, released)) or set(asked.margins) - released.keys():
             released = consistent(sizes, released, asked.margins)
         columns.append(released)
     keys: list[tuple[Any, ...]] = []
@@ -114,5 +115,8 @@ def needs_consistency(query: Query, released: Mapping[Margin, Sequence[Release]]
 def margin_keys(asked: Compiled, margin: Margin) -> list[tuple[Any, ...]]:
     """Return the keys of a margin, with ABSENT for each column that it is not by."""
     assert asked.by is not None  # noqa: S101  (it has groups)
-    lists = [listed if place in margin else [ABSENT] for place, listed in enumerate(asked.by.lists)]
-    return list(product(*lists))
+    by, places = asked.by, range(len(asked.groups))
+    return [
+        tuple(row[margin.index(place)] if place in margin else ABSENT for place in places)
+        for row in combined(by.lists, by.ties, margin)
+    ]

@@ -89,7 +89,21 @@ def read_statement(text: object) -> SqlStatement:
         raise SqlError(
             text, (0, len(text)), "this is not a statement", "For example: SELECT COUNT(*) FROM t."
         )
-    return SqlStatement(text, trees[0])
+    return SqlStatement(text, _respelled(trees[0]))
+
+
+def _respelled(tree: Any) -> Any:
+    """Return a tree with functions of other databases as the ones that they are: LEFT and date_part."""
+    from sqlglot import exp  # noqa: PLC0415  (loaded with the first statement)
+
+    for node in list(tree.find_all(exp.Left, exp.Anonymous)):
+        if isinstance(node, exp.Left):
+            first = exp.Literal.number(1)
+            node.replace(exp.Substring(this=node.this, start=first, length=node.expression))
+        elif node.name.lower() in {"date_part", "datepart"} and len(node.expressions) == 2:
+            part, moment = node.expressions
+            node.replace(exp.Extract(this=exp.Var(this=part.name), expression=moment))
+    return tree
 
 
 def span_of(node: Any, text: str) -> tuple[int, int]:

@@ -211,10 +211,38 @@ REFUSED: tuple[Construct, ...] = (
     ),
     _no(
         "Corr",
-        "`corr`, `covar_pop`",
+        "`corr`, `covar_pop`, `regr_slope`",
         "SELECT corr(age, balance) FROM accounts",
         "correlations are not available",
         "Select SUM(a * b), SUM(a), SUM(b) and COUNT(*), and compute them.",
+    ),
+    _no(
+        "DateFromParts",
+        "`make_date`",
+        "SELECT COUNT(*) FROM accounts WHERE opened < make_date(2025, 3, 1)",
+        "dates are not put together here",
+        "Write DATE '2026-01-31', date_trunc('year', x), dayofyear(x) or month(x).",
+    ),
+    _no(
+        "LastDay",
+        "`last_day`",
+        "SELECT COUNT(*) FROM accounts WHERE last_day(opened) = DATE '2025-03-31'",
+        "a month is called by its first day here",
+        "Write date_trunc('month', x).",
+    ),
+    _no(
+        "Interval",
+        "an interval beside anything but a date",
+        "SELECT COUNT(*) FROM accounts WHERE opened - opened > INTERVAL 7 DAY",
+        "intervals are added to dates, and not compared",
+        "Write date_diff('day', a, b) > 7.",
+    ),
+    _no(
+        "Tuple",
+        "tuples",
+        "SELECT COUNT(*) FROM accounts WHERE (age, job) IN ((30, 'chef'))",
+        "several values at once are not compared",
+        "Write (a = 1 AND b = 2) OR (a = 3 AND b = 4).",
     ),
     _no("Insert", "`INSERT`, `UPDATE`, `DELETE`", "DELETE FROM accounts", ONLY_SELECT, ONLY_SELECT_INSTEAD),
 )
@@ -239,6 +267,9 @@ _LIKE_OTHERS = {
     "RegexpReplace": "Replace",
     "SplitPart": "Replace",
     "Translate": "Replace",
+    "CovarPop": "Corr",
+    "CovarSamp": "Corr",
+    **dict.fromkeys(("RegrSlope", "RegrIntercept", "RegrR2"), "Corr"),
 }
 """Functions that sqlglot has a class for, and whose reason another one's is."""
 

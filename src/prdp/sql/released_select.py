@@ -434,7 +434,10 @@ def _fold_kind(fold: Fold) -> Kind:
 def read_sorted(reader: Any, clause: Any, items: Iterable[Any] = ()) -> tuple[Sorted, ...]:
     """Return the entries of ORDER BY; a whole number is the place of one of the items."""
     found, listed = [], list(items)
-    for entry in clause.expressions if clause is not None else []:
+    entries = clause.expressions if clause is not None else []
+    if len(entries) == 1 and type(entries[0].this).__name__ == "Var" and entries[0].name.upper() == "ALL":
+        entries = [_like(entries[0], item) for item in listed]
+    for entry in entries:
         if unread(entry, ("this", "desc", "nulls_first")) is not None:
             reader.refuse(entry, "ORDER BY takes what is selected, ASC or DESC")
         node = entry.this
@@ -447,6 +450,13 @@ def read_sorted(reader: Any, clause: Any, items: Iterable[Any] = ()) -> tuple[So
             Sorted(reader.read(node), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
         )
     return tuple(found)
+
+
+def _like(entry: Any, item: Any) -> Any:
+    """Return an entry of ORDER BY with an item in place of ALL."""
+    one = entry.copy()
+    one.set("this", item.unalias().copy())
+    return one
 
 
 _SELECT = (

@@ -208,6 +208,10 @@ def read_in(reader: RowReader, part: Any) -> Node:
     items: list[Literals] = []
     for item in part.expressions:
         node = reader.read(item)
+        if isinstance(node, Null):
+            reader.refuse(
+                part, "no comparison with NULL is true, and IN has one", "Write x IN (...) OR x IS NULL."
+            )
         if not isinstance(node, Literals):
             reader.refuse(item if reader.span(item) else part, IN_NEEDS, "Write x = a OR x = b instead.")
         items.append(node)

@@ -12,9 +12,10 @@ from prdp.declare.key_search import KeySearch
 from prdp.errors import Argument, Blank, BudgetExhausted, InvalidRequest, SqlError, offer, shown_part
 from prdp.plan.explain import Explanation, Line
 from prdp.plan.key_plan import never_found
-from prdp.sql.grouping import SearchedKeys, crossed
+from prdp.sql.grouping import SearchedKeys
 from prdp.sql.reading import span_of, sql_of
 from prdp.sql.statement import Compiled
+from prdp.sql.tied_keys import crossed
 
 KEYS_PART = Fraction(1, 4)
 """Default part of a statement's share for finding keys, where ``shares`` leaves no other."""
@@ -46,7 +47,7 @@ def searched(
             lists.append(sorted(key for (key,) in _found(asked, item, listed, each, redraw=redraw).keys))
         else:
             lists.append(listed)
-    found = crossed(asked.groups, lists) if all(lists) else []
+    found = crossed(lists) if all(lists) else []
     assert asked.by is not None  # noqa: S101  (it has groups)
     return replace(asked, by=replace(asked.by, listed=found)), rest, tuple(dict.fromkeys(notes))
 

@@ -168,6 +168,12 @@ class _Composer:
                 self.statement, tree, names, partial(self.relation, names=names, results=results)
             )
         if tree.args.get("distinct") is not None:
+            if tree.args.get("group") is not None:
+                self.statement.refuse(
+                    tree.args["distinct"],
+                    "groups are different already",
+                    "Leave DISTINCT out, or write SELECT DISTINCT ... FROM (SELECT ... GROUP BY ...) AS t.",
+                )
             refuse_construct(self.statement, tree.args["distinct"])
         if whole_number(self.statement, tree, "limit") == 0 and all(map(_is_raw, tree.expressions)):
             return _nothing(tree, names)
@@ -423,6 +429,9 @@ def group_items(select: Any, reader: SelectReader) -> tuple[list[GroupItem], tup
     clause = select.args.get("group")
     if clause is None:
         return [], ()
+    if clause.args.get("all") is True and not clause.expressions:
+        clause.set("all", None)
+        clause.set("expressions", _not_computed(select))
     if not clause.expressions:
         reader.refuse(
             clause, "GROUP BY says nothing to group by", "Name what to group by, such as GROUP BY job."
@@ -430,6 +439,25 @@ def group_items(select: Any, reader: SelectReader) -> tuple[list[GroupItem], tup
     margins = MarginReader(lambda entry: _group_item(entry, select, reader), reader.refuse)
     found = margins.margins(clause)
     return margins.items, found
+
+
+def _not_computed(select: Any) -> list[Any]:
+    """Return what GROUP BY ALL is by: items of SELECT that hold a column, and no aggregate, also by name."""
+    computed: set[str] = set()
+    found = []
+    for item in select.expressions:
+        kinds = {type(part).__name__ for part in item.walk()}
+        named = {
+            part.name.lower() for part in item.walk() if type(part).__name__ == "Column" and not part.table
+        }
+        if (
+            kinds & (AGGREGATE_RULES.keys() | {"Window", "Subquery", "Grouping", "Anonymous"})
+            or named & computed
+        ):
+            computed.add(item.alias.lower())
+        elif "Column" in kinds:
+            found.append(item.unalias().copy())
+    return found
 
 
 def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
@@ -447,7 +475,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
         same = [item for item in select.expressions if item.alias.lower() == entry.name.lower()]
         node = entry if here or not same else same[0]
     names += [part.alias for part in select.expressions if part.unalias() == node.unalias() and part.alias]
-    names += [name_of(node), sql_of(node)]
+    names += [name_of(node), sql_of(node.unalias())]
     node = node.unalias()
     for part in node.walk():
         if type(part).__name__ in AGGREGATE_RULES:
@@ -457,4 +485,5 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     checked = rows.checked(node.this if truncated else node, reader.schema)
     listed = scope.public_keys(node)
     part = unit_of(node) if truncated else ""
-    return GroupItem(checked, part, tuple(filter(None, names)), None if listed is None else tuple(listed))
+    public = None if listed is None else tuple(listed)
+    return GroupItem(checked, part, tuple(filter(None, names)), public, scope.origin(node))

@@ -343,13 +343,21 @@ class Join(Queried):
         for shown, (table, column) in self.names.items():
             tables[table][column] = shown
         unit = PrivacyUnit(self._key, self.max_rows, self._joined(self.names))
-        return Catalog(tables, self.tree.private, self.tree, unit, self._public_values, self.over)
+        return Catalog(
+            tables, self.tree.private, self.tree, unit, self._public_values, self._public_rows, self.over
+        )
 
     def _public_values(self, table: str, column: str) -> list[object]:
         """Return the values of a public table's column, each once."""
         if table not in self.tree.public:
             raise InvalidRequest(f"{table!r} is not public: its values may give a record away.")
         return self._engine.values(table, column)
+
+    def _public_rows(self, table: str, columns: Sequence[str]) -> list[tuple[object, ...]]:
+        """Return the different rows of a public table's columns."""
+        if table not in self.tree.public:
+            raise InvalidRequest(f"{table!r} is not public: its values may give a record away.")
+        return self._engine.public_rows(table, columns)
 
     @property
     def _whose(self) -> Whose:
