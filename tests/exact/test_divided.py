@@ -281,6 +281,25 @@ class TestGroupMax(MechanismContract):
         return {"twice the share": Twin(lambda summary, share: self.law(summary, 2 * share))}
 
 
+@pytest.mark.parametrize(("how", "breaks"), [(Dividing(), False), (Dividing(not_at_all), True)])
+def test_a_row_s_mechanism_in_domains_of_whole_budgets_breaks_the_promise(how: Dividing, breaks: bool) -> None:
+    """A base that is private for one row is run on all rows of a unit, in the domain of its whole budget."""
+    base: Any = TestFramework.mechanism
+    below, part = test_framework.parts(2, 6)["domain 6"]
+
+    def in_a_domain(cells: Sequence[Summary]) -> Law:
+        return below(base.law(cells[0], Fraction(1)))
+
+    found = worst_loss(
+        MANY,
+        in_a_domain,
+        lambda records: by_group(records, how)[:1],
+        lambda record: float(part) * budget(record),
+        1,
+    )
+    assert found.ratio > 2 if breaks else found.excess <= TOLERANCE
+
+
 def test_parts_of_units_are_as_many_as_their_groups_or_keys() -> None:
     """Three equal rows are one key in one group; two rows in each of two groups are two groups."""
     highest = read([MANY[0], MANY[2]], divided(grouped=True, part="group", fold="max"))
