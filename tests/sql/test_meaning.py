@@ -89,7 +89,7 @@ def test_an_infinite_answer_is_unknown_and_not_zero(answer: str) -> None:
 
 def test_keys_are_found_only_where_doubles_hold_them() -> None:
     text = "SELECT age * 0.1 AS tenth, COUNT(*) FROM accounts WHERE age < 20 GROUP BY tenth"
-    with pytest.raises(prdp.errors.SqlError, match="are not public"):
+    with pytest.raises(prdp.errors.SqlError, match="are not declared"):
         values(text)
     for tenth in ("age / 10", "round(age * 0.1, 1)", "floor(age / 10) * 10", "age * 0.5"):
         found = values(f"SELECT {tenth} AS tenth, COUNT(*) FROM accounts GROUP BY tenth")
@@ -256,7 +256,7 @@ def test_bins_that_where_leaves_out_are_no_groups(where: str, left: list[int]) -
 def test_a_range_in_where_is_enough_to_know_the_bins_of_a_number_without_bounds() -> None:
     table = prdp.open({"x": np.arange(100)}, policy=HUGE, name="numbers")
     text = "SELECT floor(x / 10) * 10 AS bin, COUNT(*) FROM numbers WHERE x >= 30 {} GROUP BY bin"
-    with pytest.raises(prdp.errors.SqlError, match="are not public"):
+    with pytest.raises(prdp.errors.SqlError, match="are not declared"):
         table.sql(text.format(""), share="1/2")
     assert table.sql(text.format("AND x < 60"), share="1/2").values == [(30, 10), (40, 10), (50, 10)]
 
