@@ -282,7 +282,7 @@ class TestGroupMax(MechanismContract):
 
 
 @pytest.mark.parametrize(("how", "breaks"), [(Dividing(), False), (Dividing(not_at_all), True)])
-def test_a_row_s_mechanism_in_domains_of_whole_budgets_breaks_the_promise(how: Dividing, breaks: bool) -> None:
+def test_a_mechanism_of_rows_in_domains_of_whole_budgets_breaks_it(how: Dividing, breaks: bool) -> None:
     """A base that is private for one row is run on all rows of a unit, in the domain of its whole budget."""
     base: Any = TestFramework.mechanism
     below, part = test_framework.parts(2, 6)["domain 6"]
