@@ -287,13 +287,10 @@ def test_a_mechanism_of_rows_in_domains_of_whole_budgets_breaks_it(how: Dividing
     base: Any = TestFramework.mechanism
     below, part = test_framework.parts(2, 6)["domain 6"]
 
-    def in_a_domain(cells: Sequence[Summary]) -> Law:
-        return below(base.law(cells[0], Fraction(1)))
-
     found = worst_loss(
         MANY,
-        in_a_domain,
-        lambda records: by_group(records, how)[:1],
+        lambda cells: below(base.law(cells, Fraction(1))),
+        lambda records: by_group(records, how)[0],
         lambda record: float(part) * budget(record),
         1,
     )
