@@ -143,3 +143,101 @@ def test_explain_is_a_dry_run(tmp_path: Path) -> None:
     assert explained.returncode == 0
     assert explained.stdout == asked.stdout
     assert not (tmp_path / "loans.ledger").exists()
+
+
+STAYS = """
+[tables.stays]
+source = "stays.csv"
+policy = "5000 / cost"
+at_most = 500
+bounds = { cost = [0, 1e6], days = [0, 365], age = [0, 120] }
+keys = { ward = ["surgery", "icu"] }
+
+[tables.stays.types]
+ward = "VARCHAR"
+admitted = "DATE"
+days = "BIGINT"
+cost = "DOUBLE"
+emergency = "BOOLEAN"
+age = "BIGINT"
+"""
+
+
+@pytest.fixture(scope="module")
+def stays(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stays")
+    rows = (
+        f"{'surgery' if place % 3 else 'icu'},2025-{place % 12 + 1:02}-01,{place % 9 + 1},"
+        f"{'' if place % 25 == 0 else 100 + place % 700},{'true' if place % 4 else 'false'},{place % 100}\n"
+        for place in range(6000)
+    )
+    (folder / "stays.csv").write_text("ward,admitted,days,cost,emergency,age\n" + "".join(rows))
+    (folder / "prdp.toml").write_text(STAYS)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("select", "columns", "rows"),
+    [
+        ("ward, emergency, COUNT(*) AS n FROM stays GROUP BY ward, emergency", "ward,emergency,n", 4),
+        ("ward, COUNT(cost) AS n FROM stays GROUP BY 1", "ward,n", 2),
+        ("COUNT(*) AS n FROM stays WHERE admitted >= '2025-02-01'", "n", 1),
+        ("EXTRACT(MONTH FROM admitted) AS m, COUNT(*) AS n FROM stays GROUP BY m ORDER BY m", "m,n", 12),
+        ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY days) AS p90 FROM stays", "p90", 1),
+        ("ward, COUNT(*) * 100.0 / SUM(COUNT(*)) OVER () AS pct FROM stays GROUP BY ward", "ward,pct", 2),
+        ("ward, AVG(CAST(emergency AS INTEGER)) AS rate FROM stays GROUP BY ward", "ward,rate", 2),
+        ("ward, SUM(cost) / SUM(days) AS per_day FROM stays GROUP BY ward", "ward,per_day", 2),
+        ("FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n FROM stays GROUP BY decade", "decade,n", 13),
+        (
+            "CASE WHEN age < 18 THEN 'child' ELSE 'adult' END AS grp, AVG(days) AS d FROM stays GROUP BY grp",
+            "grp,d",
+            2,
+        ),
+        ("STDDEV(days) AS sd, VARIANCE(days) AS var FROM stays", "sd,var", 1),
+        ("ward, COUNT(*) AS n FROM stays GROUP BY ward HAVING COUNT(*) > 3000", "ward,n", 1),
+        ("ward, AVG(days) AS d FROM stays GROUP BY ward ORDER BY d DESC LIMIT 1", "ward,d", 1),
+        ("COUNT(*) AS n, COUNT(*) FILTER (WHERE emergency) AS urgent FROM stays", "n,urgent", 1),
+        ("COUNT(DISTINCT ward) AS wards, MAX(age) AS oldest FROM stays", "wards,oldest", 1),
+    ],
+)
+def test_a_first_guess_of_a_statistician_is_answered(
+    stays: Path, select: str, columns: str, rows: int
+) -> None:
+    ran = piped("ask", f"SELECT {select}", "--share", "0.06", "--format", "csv", folder=stays)
+    assert ran.returncode == 0, ran.stderr
+    head, *lines = ran.stdout.splitlines()
+    named = [name for name in head.split(",") if not name.endswith(("_low", "_high", "_flag"))]
+    assert ",".join(named) == columns
+    assert len(lines) == rows
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (("SELECT AVG(costs) FROM stays",), "Did you mean cost?"),
+        (("SELECT * FROM stays",), "records never leave the table"),
+        (("SELECT QUANTILE_CONT(days, [0.1, 0.9]) FROM stays",), "Write one quantile a column"),
+        (("SELECT COUNT(*) FROM stay",), "write FROM stays"),
+        ((COUNT, "--level", "0.9"), "Write --std-errors"),
+        ((COUNT, "--epsilon", "1"), "Write --share"),
+        ((COUNT, "--csv"), "such as --format csv"),
+        ((COUNT, "-o", "n.csv"), "Write --output FILE"),
+        ((COUNT, "--where", "days > 5"), "Write WHERE in the statement"),
+    ],
+)
+def test_a_wrong_first_guess_is_refused_with_what_to_write(
+    stays: Path, typed: tuple[str, ...], meant: str
+) -> None:
+    ran = piped("ask", *typed, "--share", "0.001", folder=stays)
+    assert ran.returncode == 2
+    assert meant in ran.stderr
+
+
+def test_an_account_is_exported_as_answers_are(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    assert piped("ask", COUNT, "--share", "0.1", folder=tmp_path).returncode == 0
+    for form in ("csv", "json"):
+        exported = piped("ledger", "--format", form, folder=tmp_path)
+        assert exported.returncode == 0
+        assert exported.stdout == piped("ledger", f"--{form}", folder=tmp_path).stdout
+    assert piped("ledger", "--format", "csv", "--json", folder=tmp_path).returncode == 2

@@ -75,7 +75,7 @@ def test_a_recorded_answer_says_that_files_have_come_since(engine: str, tmp_path
 
     first = of(2).count(share="1/8")
     assert of(2).count(share="1/8") == first
-    with pytest.warns(TableChanged, match="changed since: 3 files, then 2. It costs nothing"):
+    with pytest.warns(TableChanged, match="changed since: 3 files now, 2 then. It costs nothing"):
         assert of(3).count(share="1/8") == first
     assert of(3).count(share="1/8", redraw=True).recorded_at == ""
     assert of(3).count(share="1/8").recorded_at, "the newest answer is of three files"

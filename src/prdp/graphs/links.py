@@ -114,7 +114,7 @@ def open_links(
             source are refused, where it can be seen that they are. If the rows are themselves the private
             table (employees and their managers), its key is one of the columns: ``{"id": staff, "manager":
             staff}``.
-        max_rows: The most rows that can name a record; a wide guess costs next to nothing.
+        max_rows: The most rows that can name a record; a high guess costs next to nothing.
         types: As in ``prdp.open``.
         name: As in ``prdp.open``.
         ledger: As in ``prdp.open``.

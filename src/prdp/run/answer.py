@@ -119,7 +119,7 @@ def _changes(before: str | None, now: str | None) -> str:
     """Return how the public facts of a source differ; empty where they do not, or are not known.
 
     >>> _changes('{"columns": ["age"], "files": 2}', '{"columns": ["age", "job"], "files": 3}')
-    '3 files, then 2; new columns: job'
+    '3 files now, 2 then; new columns: job'
     >>> _changes('{"columns": ["age"]}', '{"columns": ["age"], "files": 1}')  # rows in memory have no number
     ''
     """
@@ -130,7 +130,7 @@ def _changes(before: str | None, now: str | None) -> str:
     gone = [column for column in then["columns"] if column not in there["columns"]]
     new = [column for column in there["columns"] if column not in then["columns"]]
     noun = "file" if files[1] == 1 else "files"
-    found = [f"{files[1]} {noun}, then {files[0]}"] * (all(files) and files[0] != files[1])
+    found = [f"{files[1]} {noun} now, {files[0]} then"] * (all(files) and files[0] != files[1])
     found += [f"new columns: {', '.join(new)}"] * bool(new)
     found += [f"columns gone: {', '.join(gone)}"] * bool(gone)
     return "; ".join(found)

@@ -113,7 +113,7 @@ def open_join(
             called ``"table.column"`` here, and in quotes in expressions.
         round_to: For columns that are added up, what their values are rounded to; by default by the bounds.
         types: For CSV files and text columns of frames, by table, SQL types by column.
-        max_rows: A record adds at most so many times what one result can add, 2^20 by default. A wide guess
+        max_rows: A record adds at most so many times what one result can add, 2^20 by default. A high guess
             costs next to nothing.
         immutable: Columns of the private table whose value never changes for a record; declared when a
         ledger is

@@ -119,7 +119,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         about
             another snapshot is another question.
         max_rows: With ``privacy_unit``: a customer adds at most so many times what one row can add, 2^20 by
-            default. A wide guess costs next to nothing.
+            default. A high guess costs next to nothing.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``, or the address of a PostgreSQL
             database, ``"postgresql://user@host/database?ledger=accounts"``; it is begun where there is
