@@ -159,9 +159,10 @@ def test_a_name_of_pandas_for_the_same_thing_works_and_is_not_listed() -> None:
     table: Any = farms()
     found = table["scheme"].count_distinct(share="1/8")
     assert table["scheme"].nunique(share="1/8") == table.n_unique("scheme", share="1/8") == found
+    assert table["herd"].var(share="1/8") == table.variance("herd", share="1/8")
     counted = table.group_by("scheme", keys=["area"]).count(share="1/8")
     assert table.groupby("scheme", keys=["area"]).count(share="1/8").releases == counted.releases
-    assert not {"groupby", "nunique", "n_unique", "synonyms"} & {*dir(table), *dir(table["scheme"])}
+    assert not {"groupby", "nunique", "n_unique", "var", "synonyms"} & {*dir(table), *dir(table["scheme"])}
 
 
 def test_every_hint_is_for_a_name_that_is_not_there() -> None:

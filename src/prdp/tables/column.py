@@ -63,11 +63,13 @@ class TableColumn(Completed, Generic[Answered]):
     'mean of age where age >= 40'
     """
 
-    synonyms: ClassVar[Mapping[builtins.str, builtins.str]] = renamed("count_distinct", "nunique", "n_unique")
+    synonyms: ClassVar[Mapping[builtins.str, builtins.str]] = {
+        **renamed("count_distinct", "nunique", "n_unique"),
+        **renamed("variance", "var"),
+    }
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct(share=...)", "unique"),
         **renamed("mean(share=...)", "avg", "average"),
-        **renamed("variance(share=...)", "var"),
         **renamed("std(share=...)", "stddev"),
         **renamed("quantile([0.25, 0.75], share=...)", "percentile", "quantiles"),
         **renamed("histogram(bins=10, share=...)", "hist"),

@@ -59,6 +59,7 @@ class Questions(Completed, Generic[Answered]):
     synonyms: ClassVar[Mapping[str, str]] = {
         **renamed("group_by", "groupby"),
         **renamed("count_distinct", "nunique", "n_unique"),
+        **renamed("variance", "var"),
     }
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("filter('age >= 40')", "where", "query", "loc"),
@@ -68,7 +69,6 @@ class Questions(Completed, Generic[Answered]):
         **renamed("count(share=...)", "size", "shape", "height", "len", "num_rows"),
         **renamed("mean('age', share=...)", "avg", "average"),
         **renamed("std('age', share=...)", "stddev"),
-        **renamed("variance('age', share=...)", "var"),
         **renamed("quantile('age', 0.9, share=...)", "percentile", "approx_quantile"),
         **renamed("histogram('age', bins=10, share=...)", "hist"),
         **renamed("count_distinct('job', share=...)", "approx_nunique"),
