@@ -5,7 +5,7 @@ about. So the fractions that were charged to any one content must not add up to 
 columns, that is one sum. It is decided by public texts, and says nothing about any record.
 """
 
-from prdp.ledger.account import Charge, Entry, Ledger, Notes
+from prdp.ledger.account import Charge, Entry, Ledger, Notes, Wanted
 from prdp.ledger.binding import Binding
 from prdp.ledger.durable import DurableLedger
 from prdp.ledger.memory import MemoryLedger, NoAccount
@@ -21,6 +21,7 @@ __all__ = [
     "MemoryLedger",
     "NoAccount",
     "Notes",
+    "Wanted",
     "is_begun",
     "shown_place",
 ]

@@ -71,6 +71,21 @@ LATEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A charge that is wanted.
+
+    Attributes:
+        purpose: The question.
+        share: Its share.
+        notes: What is kept beside a new charge.
+    """
+
+    purpose: str
+    share: Fraction
+    notes: Notes = NO_NOTES
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """A charge that awaits its release.
 
@@ -162,6 +177,13 @@ class Ledger(Protocol):
 
         Raises:
             BudgetExhausted: Less than ``share`` is left; nothing was written.
+        """
+
+    def charge_together(self, wanted: Sequence[Wanted]) -> list[Charge | Released]:
+        """Return for different questions what ``charge`` does, in one step: all are charged, or none is.
+
+        Raises:
+            BudgetExhausted: Less than all of them need is left; nothing was written.
         """
 
     def record(self, charge: Charge, release: Released) -> Released:

@@ -21,6 +21,7 @@ from prdp.ledger.account import (
     Charge,
     Entry,
     Notes,
+    Wanted,
     account_html,
     charged_region,
     refuse_past_a_quota,
@@ -277,31 +278,47 @@ class DurableLedger:
         self, purpose: str, share: Fraction, *, redraw: bool = False, notes: Notes = NO_NOTES
     ) -> Charge | Released:
         """Return the standing release, or a charge that is on disk: an unanswered one, or a new one."""
-        refuse_unless_a_charge(purpose, share, notes)
-        token = uuid.uuid4().hex
+        (charged,) = self._charged([Wanted(purpose, share, notes)], redraw=redraw)
+        return charged
+
+    def charge_together(self, wanted: Sequence[Wanted]) -> list[Charge | Released]:
+        """Return for each question the standing release, or a charge; all are on disk, or none is."""
+        return self._charged(wanted, redraw=False)
+
+    def _charged(self, wanted: Sequence[Wanted], *, redraw: bool) -> list[Charge | Released]:
+        for one in wanted:
+            refuse_unless_a_charge(one.purpose, one.share, one.notes)
+        tokens = [uuid.uuid4().hex for _ in wanted]
         beside = self._beside
 
         def write(
             database: LedgerTables, account: Account, retried: bool
-        ) -> tuple[Charge | Released, Account]:
-            mine = [one for one in reversed(account.charges) if one.token == token] if retried else []
-            if mine:
-                return mine[0].awaiting(), account  # it was committed, and nobody could say so
-            charged, after = found_or_new(database, account)
-            if beside is not None:
-                beside.write(database, charged, after is not account)
-            return charged, after
-
-        def found_or_new(database: LedgerTables, account: Account) -> tuple[Charge | Released, Account]:
-            standing = None if redraw else self._standing(database, account, purpose, share)
-            if standing is not None:
-                return standing, account
-            for unanswered in account.unanswered(purpose, share):
-                if not account.binding.immutable or unanswered.notes.region in {None, notes.region}:
-                    return unanswered.awaiting(), account
-            return self._new_charge(database, account, Charge(0, purpose, token, notes), share)
+        ) -> tuple[list[Charge | Released], Account]:
+            mine = {one.token: one for one in account.charges} if retried else {}
+            found: list[Charge | Released] = []
+            for one, token in zip(wanted, tokens, strict=True):
+                if token in mine:
+                    found.append(mine[token].awaiting())  # it was committed, and nobody could say so
+                    continue
+                charged, after = self._found_or_new(database, account, one, token, redraw=redraw)
+                if beside is not None:
+                    beside.write(database, charged, after is not account)
+                found, account = [*found, charged], after
+            return found, account
 
         return self._writing(write, "nothing was charged", beside.file if beside else None)
+
+    def _found_or_new(
+        self, database: LedgerTables, account: Account, wanted: Wanted, token: str, *, redraw: bool
+    ) -> tuple[Charge | Released, Account]:
+        purpose, share, notes = wanted.purpose, wanted.share, wanted.notes
+        standing = None if redraw else self._standing(database, account, purpose, share)
+        if standing is not None:
+            return standing, account
+        for unanswered in account.unanswered(purpose, share):
+            if not account.binding.immutable or unanswered.notes.region in {None, notes.region}:
+                return unanswered.awaiting(), account
+        return self._new_charge(database, account, Charge(0, purpose, token, notes), share)
 
     def _new_charge(
         self, database: LedgerTables, account: Account, charge: Charge, share: Fraction

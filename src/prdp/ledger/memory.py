@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from prdp.errors import LedgerError, shown_part
+from prdp.errors import LedgerError, PrdpError, shown_part
 from prdp.ledger.account import (
     LATEST,
     NO_NOTES,
@@ -17,6 +17,7 @@ from prdp.ledger.account import (
     Entry,
     Notes,
     Spent,
+    Wanted,
     account_html,
     charged_region,
     refuse_unless_a_charge,
@@ -141,6 +142,32 @@ class MemoryLedger:
         refuse_unless_a_charge(purpose, share, notes)
         return self._alone(lambda: self._charge(purpose, share, notes, redraw=redraw))
 
+    def charge_together(self, wanted: Sequence[Wanted]) -> list[Charge | Released]:
+        """Return for each question the standing release, or a charge; all are charged, or none is.
+
+        >>> ledger = MemoryLedger()
+        >>> half, rest = Wanted("count", Fraction(1, 2)), Wanted("sum of age", Fraction(3, 4))
+        >>> ledger.charge_together([half, rest])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        prdp.errors.BudgetExhausted: the query asks for 3/4 of every record's budget, but 1/2 is left. ...
+        >>> ledger.remaining
+        Fraction(1, 1)
+        """
+        self._refuse_elsewhere()
+        for one in wanted:
+            refuse_unless_a_charge(one.purpose, one.share, one.notes)
+        return self._alone(lambda: self._charge_together(wanted))
+
+    def _charge_together(self, wanted: Sequence[Wanted]) -> list[Charge | Released]:
+        spent, many = self._spent, len(self._entries)
+        try:
+            return [self._charge(one.purpose, one.share, one.notes, redraw=False) for one in wanted]
+        except PrdpError:  # of whatever else comes in between, what was charged stays
+            del self._entries[many:]
+            self._spent, self._kept = spent, self._kept[:many]
+            raise
+
     def _charge(self, purpose: str, share: Fraction, notes: Notes, *, redraw: bool) -> Charge | Released:
         same = [entry for entry in self._entries if (entry.purpose, entry.share) == (purpose, share)]
         standing = [entry for entry in same if entry.release is not None]
@@ -253,6 +280,10 @@ class NoAccount:
     ) -> Charge:
         """Return a charge that costs nothing."""
         return Charge(0, purpose, notes=notes)
+
+    def charge_together(self, wanted: Sequence[Wanted]) -> list[Charge | Released]:
+        """Return charges that cost nothing."""
+        return [Charge(0, one.purpose, notes=one.notes) for one in wanted]
 
     def record(self, charge: Charge, release: Released) -> Released:  # noqa: ARG002
         """Return the release; nothing is kept."""

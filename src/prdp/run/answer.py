@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
 from prdp.errors import EngineFailure, LedgerError, TableChanged
-from prdp.ledger.account import Charge, Ledger, Notes
+from prdp.ledger.account import Charge, Ledger, Notes, Wanted
 from prdp.ledger.memory import NoAccount
 from prdp.noise.entropy import Entropy, SystemEntropy
 from prdp.release.table import Released
@@ -98,6 +98,51 @@ def answer(ledger: Ledger, plan: Answerable, reader: Reader, *, redraw: bool = F
         raise
     plan.raise_what_was_held_back()
     return recorded
+
+
+def answer_together(ledger: Ledger, plans: Sequence[Answerable], reader: Reader) -> list[Released]:
+    """Answer different plans: one transaction charges all of them or none, then each is drawn and recorded.
+
+    Whatever ends it in between, the next call returns the recorded answers and draws the others, for nothing.
+    """
+    if isinstance(ledger, NoAccount) and not reader.synthetic:
+        raise LedgerError("real records need an account: nothing is answered without a ledger.")
+    standing = [plan.standing(ledger) for plan in plans]
+    pairs = list(zip(plans, standing, strict=True))
+    known = [_noted(found, ledger, plan, reader) for plan, found in pairs if found is not None]
+    if len(known) == len(plans):
+        return known
+    reader.ensure_there([read for plan in plans for read in plan.reads.values()])
+    wanted = [
+        Wanted(
+            plan.text,
+            plan.share,
+            Notes(plan.region, plan.snapshot or None, plan.warm_start(ledger), source=reader.facts),
+        )
+        for plan in plans
+    ]
+    drawn = threading.Event()
+
+    def draw_and_record() -> list[Released]:
+        """Draw answers from one state of the source, and record each before the next is drawn."""
+        found: list[Released] = []
+        with reader.one_snapshot():
+            for plan, charge in zip(plans, charges, strict=True):
+                if not isinstance(charge, Charge):
+                    found.append(charge)
+                    continue
+                drawn.clear()
+                (released,) = plan.warm_started(charge.notes.warm_start).draw(reader, SystemEntropy(), 1)
+                drawn.set()
+                found.append(ledger.record(charge, released))
+        return found
+
+    try:
+        charges = ledger.charge_together(wanted)
+        return guarded(draw_and_record, lambda: _not_recorded() if drawn.is_set() else EngineFailure())
+    except KeyboardInterrupt as stop:
+        stop.add_note(plans[0].on_interrupt)
+        raise
 
 
 def _noted(released: Released, ledger: Ledger, plan: Answerable, reader: Reader) -> Released:
