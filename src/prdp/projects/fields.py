@@ -264,20 +264,28 @@ def check(file: ProjectText) -> None:
 
 
 def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str, Any]) -> None:
-    fields = SECTIONS[section]
+    refuse_unknown(file, (section, name), entry, SECTIONS[section])
     for key, value in entry.items():
         place = (section, name, key)
-        if key not in fields:
-            raise file.wrong(place, f"is not known of {section}." + _near(key, fields))
-        if not fields[key].kind.fits(value):
-            raise file.wrong(place, f"is not understood. Write {fields[key].kind.words}.")
         for text in _texts(value):
             if key in _ADDRESSES and (reason := refused_variable(text)):
                 raise file.wrong(place, reason)
         _refuse_passwords(file, place, value)
+
+
+def refuse_unknown(
+    file: ProjectText, place: Place, entry: Mapping[str, Any], fields: Mapping[str, ProjectKey]
+) -> None:
+    """Refuse a key that is not known, a value of another kind, and an entry without a key that it needs."""
+    for key, value in entry.items():
+        if key not in fields:
+            of = f" of {place[0]}" if place else ""
+            raise file.wrong((*place, key), f"is not known{of}." + _near(key, fields))
+        if not fields[key].kind.fits(value):
+            raise file.wrong((*place, key), f"is not understood. Write {fields[key].kind.words}.")
     missing = [key for key, field in fields.items() if field.needed and key not in entry]
     if missing:
-        raise file.wrong((section, name), f"says nothing of {listed(missing)}. {fields[missing[0]].help}")
+        raise file.wrong(place, f"says nothing of {listed(missing)}. {fields[missing[0]].help}")
 
 
 def _refuse_passwords(file: ProjectText, place: Place, value: Any) -> None:

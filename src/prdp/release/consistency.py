@@ -16,7 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from prdp.noise.spread import weighted_spread
-from prdp.release.interval import ENDLESS, Ends
+from prdp.release import formatting
+from prdp.release.formatting import LEVEL
+from prdp.release.interval import ENDLESS, Ends, as_float
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 
@@ -192,19 +194,21 @@ class ConsistentRelease(Release):
         off: How far the estimate lies above the number, which is rounded so that numbers add up.
         noises: The noises in the estimate, in steps; none where something else moved a release.
         noise_part: Share of the failures for these noises, as anything else might have moved a release.
+        least: What the truth cannot be below, by public facts; its interval ends there. None for nothing.
     """
 
-    internals: ClassVar = Release.internals | {"own", "off", "noises", "noise_part"}
+    internals: ClassVar = Release.internals | {"own", "off", "noises", "noise_part", "least"}
 
     own: Release | None = None
     off: Fraction = Fraction(0)
     noises: Noises = ()
     noise_part: Fraction = Fraction(1)
+    least: Fraction | None = None
 
     @property
     def even(self) -> bool:
         """True if nothing but noise can have moved it, and it is the middle of its interval."""
-        return bool(self.noises) and self.off == 0
+        return bool(self.noises) and self.off == 0 and self.least is None
 
     @property
     def kind(self) -> str:
@@ -233,20 +237,34 @@ class ConsistentRelease(Release):
 
     def shown_between(self, chance: Fraction) -> Ends:
         """Return the ends that are shown."""
-        return self._widened(self._own.shown_between(chance), chance)
+        low, high = self._widened(self._own.shown_between(chance), chance)
+        return (low if self.least is None else max(low, self.least)), high
+
+    @property
+    def std_error(self) -> float | None:
+        """The standard error: that of the estimate, wherever the number was moved from it."""
+        if not self.noises:
+            return self._own.std_error
+        ends = self._around(self._own.between(LEVEL), LEVEL)
+        return formatting.std_error_of(*map(as_float, ends))
 
     def between(self, chance: Fraction, tail_factor: Fraction | None = Fraction(1)) -> Ends:
         """Return the ends of ``interval``, exactly; where there is none, ``ENDLESS`` away."""
         return self._widened(self._own.between(chance, tail_factor), chance)
 
     def _widened(self, own: Ends, chance: Fraction) -> Ends:
+        low, high = self._around(own, chance)
+        return min(low, self.exact), max(high, self.exact)
+
+    def _around(self, own: Ends, chance: Fraction) -> Ends:
+        """Return the ends around the estimate, or its own where they are narrower."""
         if self.noises:
             failure = self.noise_part * (1 - chance) / self.among
             far = Fraction(weighted_spread(self.noises, failure)) * self.step
             if 2 * far < own[1] - own[0] or own[1] - own[0] >= ENDLESS:
                 middle = self.exact + self.off
-                return min(middle - far, self.exact), max(middle + far, self.exact)
-        return min(own[0], self.exact), max(own[1], self.exact)
+                return middle - far, middle + far
+        return own
 
     def selected(self, among: int) -> Release:
         """Return the number as one of so many that rows were selected from by what they are."""
@@ -291,13 +309,14 @@ def consistent(
         owns = _owns(sizes, released, margin, finest)
         pairs = zip(owns, np.ravel(numbers), np.ravel(exact[margin]), strict=True)
         found[margin] = [
-            _moved(own, number, step, off=estimate - number, noises=noises, noise_part=part)
+            moved_to(own, number, step, off=estimate - number, noises=noises, noise_part=part)
             for own, number, estimate in pairs
         ]
     return found
 
 
-def _moved(own: Release, number: Fraction, step: Fraction, **estimate: Any) -> Release:
+def moved_to(own: Release, number: Fraction, step: Fraction, **estimate: Any) -> ConsistentRelease:
+    """Return a release at another number, with the facts of its estimate."""
     fields = {name: getattr(own, name) for name in _KEPT}
     return ConsistentRelease(**fields, steps=int(number / step), step=step, own=own, **estimate)
 

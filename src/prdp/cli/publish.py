@@ -1,0 +1,120 @@
+"""``prdp publish``: the tables of release.toml, charged at once and written ready to print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prdp.cli.advice import at_the_command_line
+from prdp.cli.ask import DRY_RUN, announce
+from prdp.cli.messages import complain, plain, write
+from prdp.cli.preview import EVENLY, LIKE, percent, synthetic
+from prdp.cli.printing import grid, reading, show
+from prdp.errors import InvalidRequest
+from prdp.publish.draws import PrivateTable, draws_of
+from prdp.publish.folder import refuse_folder
+from prdp.publish.run import Precision, drawn, dry_run
+from prdp.publish.signature import Signer
+from prdp.publish.toml import ReleaseFile, read
+from prdp.tables.join import Join
+from prdp.tables.table import Table
+from prdp.testing.preview import EVEN
+
+_FILE = typer.Argument(help="The file that declares the tables.", metavar="[FILE]")
+_OUTPUT = typer.Option(
+    help="The folder that is written; by default, beside the file and called by its edition.",
+    metavar="FOLDER",
+    show_default=False,
+)
+
+
+@at_the_command_line
+def publish(
+    file: Annotated[Path, _FILE] = Path("release.toml"),
+    *,
+    output: Annotated[Path | None, _OUTPUT] = None,
+    like: Annotated[str, LIKE] = EVEN,
+    preview: Annotated[bool, DRY_RUN] = False,
+) -> None:
+    """Charge the tables of release.toml in one step, and write them as a folder that is ready to print.
+
+    With --dry-run, shows what they cost and how precise they are on made-up records. Published again, the
+    recorded answers are written, and nothing is charged.
+    """
+    declared = read(file)
+    if preview:
+        _show_precision(declared, like)
+        return
+    edition = declared.publication.edition
+    folder = output or file.absolute().parent / (
+        f"{file.stem}-{edition}" if edition else f"{file.stem}-files"
+    )
+    refuse_folder(folder)
+    names = _private_names(declared)
+    explained = {name: declared.project.to_explain(name) for name in names}
+    draws_of(declared.publication, _private(declared, explained))  # what is refused begins no account
+    begun = {name: declared.project.is_begun(name) for name in names}
+    signer = Signer.of(declared.key)
+    with reading("reading the records"):
+        tables = _private(declared, {name: declared.project[name] for name in names})
+        found = drawn(declared.publication, tables)
+    for name in names:
+        if not begun[name]:
+            announce(declared.project.ledger_of(name))
+    if signer.begun:
+        complain(
+            f"{declared.key.name} is begun: it signs this and later editions. Keep it secret, and a copy."
+        )
+    found.write(folder, signer)
+    write(f"{folder.name}: {len(found.tables)} tables, {_left(tables)}. Begin with {folder.name}/index.html")
+
+
+def _private_names(declared: ReleaseFile) -> list[str]:
+    return list(dict.fromkeys(str(table.source) for table in declared.publication.tables))
+
+
+def _private(declared: ReleaseFile, opened: Mapping[str, Table | Join]) -> dict[str, PrivateTable]:
+    return {name: PrivateTable(table, declared.project.keys_of(name)) for name, table in opened.items()}
+
+
+def _left(tables: dict[str, PrivateTable]) -> str:
+    return ", ".join(f"{name} has {one.table.remaining} of every budget left" for name, one in tables.items())
+
+
+def _show_precision(declared: ReleaseFile, like: str) -> None:
+    names = _private_names(declared)
+    if like != EVEN and len(names) > 1:
+        raise InvalidRequest("--like describes one table, and this publication is about several.")
+    opened = {}
+    for name in names:
+        project, records = synthetic(declared.project, name, like)
+        opened[name] = project.open(name, synthetic=records)
+    with reading("simulating the tables"):
+        found = dry_run(declared.publication, _private(declared, opened))
+    made = grid(
+        ("table", "figure", "share", "cells", "published", "median CV", "90 in 100 below"), left=(0, 1)
+    )
+    for line in found:
+        made.add_row(*_cells(line))
+    total = sum({line.table: line.share for line in found}.values())
+    left = ", ".join(f"{declared.project.to_explain(name).remaining} of {name}" for name in names)
+    limit = 100 * declared.publication.suppress_above
+    caption = f"costs {float(total):.4g} of every record's budget, at once; left now: {left}."
+    above = f"Figures with a CV above {limit:.4g} % are not published."
+    show(made, "", caption, above, *([EVENLY] if like == EVEN else []))
+
+
+def _cells(line: Precision) -> list[str]:
+    cvs = ["" if one is None else percent(one) for one in (line.median, line.often)]
+    published = f"{line.published:,}"
+    return [
+        plain(line.table),
+        plain(line.column),
+        f"{float(line.share):.4g}",
+        f"{line.cells:,}",
+        published,
+        *cvs,
+    ]

@@ -1,0 +1,167 @@
+"""The release card: a page with what was released, how it is protected, how precise it is, and the tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from prdp.declare.exact import spelled
+from prdp.errors import InvalidRequest
+from prdp.pictures import plot_policy
+from prdp.publish.signature import Signer, fingerprint
+from prdp.release.formats.document import Document
+from prdp.release.formats.html import escaped, html_page, html_section
+from prdp.version import __version__
+
+if TYPE_CHECKING:
+    from prdp.publish.run import Edition
+
+_NOTION = (
+    "Pure per-record differential privacy: adding or removing one record r changes the probability of all "
+    "that is published here by a factor of at most exp(s · E(r)), where E(r) is the record's budget by the "
+    "public policy below, and s the share that all tables use together."
+)
+_METHOD = (
+    "Each margin of a table is a query of its own, answered with random noise. Counts and sums that nothing "
+    "but noise has moved are made to add up by least squares; what cannot be negative is moved to 0, with "
+    "the same total. Shares are divided by the numbers of cells. All of this follows from noisy answers and "
+    "public facts."
+)
+_INTERVALS = (
+    "A 95 % confidence interval covers the noise, and what clipping took away as far as its table says. It "
+    "does not cover errors of the data themselves: coverage, measurement, nonresponse. Each interval holds "
+    "for itself; of many, about 1 in 20 does not. A figure is suppressed by its own published precision "
+    "alone, never by what the records are."
+)
+
+
+def card(edition: Edition, pictures: Mapping[str, Mapping[str, str]], signer: Signer) -> str:
+    """Return the page.
+
+    Args:
+        edition: The publication, drawn.
+        pictures: For each table, its pictures as SVG.
+        signer: The key that signs it.
+    """
+    publication = edition.publication
+    by = " · ".join(filter(None, (publication.office, publication.edition, f"drawn {edition.at[:10]}")))
+    parts = [f"<h1>{escaped(publication.title)}</h1><p>{escaped(by)}</p>"]
+    if edition.simulated:
+        parts.append("<p><strong>Simulated: made-up records, not private, not for publication.</strong></p>")
+    contact = f"Questions: {publication.contact}" if publication.contact else ""
+    parts += [f"<p>{escaped(contact)}</p>"] if contact else []
+    parts.append(_contents(edition))
+    for table in edition.tables:
+        drawings = "".join(pictures[table.name].values())
+        section = html_section(table.document(), totals=table.totals)
+        parts.append(f'<h2 id="{escaped(table.name)}">{escaped(table.title)}</h2>{section}{drawings}')
+    parts += _protection(edition)
+    parts += _quality(edition)
+    if publication.errata:
+        items = "".join(f"<li>{escaped(one)}</li>" for one in publication.errata)
+        parts.append(f"<h2>Errata</h2><ul>{items}</ul>")
+    key = fingerprint(signer.public)
+    parts.append(
+        f"<h2>Signature</h2><p>Signed with the Ed25519 key {escaped(key)} "
+        f"(<a href='manifest.json'>manifest</a>, <a href='public_key.pem'>public key</a>); "
+        "<code>prdp verify</code> compares files, signature and ledger. "
+        f"Made by prdp {escaped(__version__)}.</p>"
+    )
+    return html_page(publication.title, "\n".join(parts))
+
+
+_FILES = (
+    ("CSV", "{}.csv"), ("Parquet", "{}.parquet"), ("HTML", "{}.html"), ("Markdown", "{}.md"),
+    ("LaTeX", "{}.tex"), ("notes", "{}.notes.txt"), ("research CSV", "research/{}.csv"),
+    ("research Parquet", "research/{}.parquet"),
+)  # fmt: skip
+
+
+def _contents(edition: Edition) -> str:
+    rows = ""
+    for table in edition.tables:
+        links = ", ".join(
+            f'<a href="{escaped(name.format(table.name))}">{escaped(words)}</a>' for words, name in _FILES
+        )
+        rows += (
+            f'<tr><td><a href="#{escaped(table.name)}">{escaped(table.title)}</a></td>'
+            f'<td class="number">{len(table.cells):,}</td><td>{links}</td></tr>'
+        )
+    return (
+        "<h2>Tables</h2><table><thead><tr><th>table</th><th class='number'>rows</th><th>files</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table>"
+        "<p>All tables as a <a href='tables.xlsx'>spreadsheet</a>. Basic files "
+        "hold rounded figures without those that are suppressed; research files hold every figure with its "
+        "variance, of which many are noise.</p>"
+    )
+
+
+def _protection(edition: Edition) -> Iterator[str]:
+    """Yield the sections on notion, policy, shares, bounds and keys."""
+    yield f"<h2>Protection</h2><p>{escaped(_NOTION)}</p>"
+    privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}
+    for table in privates.values():
+        bounds = {name: f"{spelled(low)} to {spelled(high)}" for name, (low, high) in table.bounds.items()}
+        unit = table.planner.unit
+        facts = {
+            "policy E(r)": table.policy.text,
+            "largest budget": spelled(table.policy.levels.at_most),
+            "protected together": "one row" if unit is None else f"all rows of one {unit.id}",
+            **{f"bounds of {name}": text for name, text in bounds.items()},
+        }
+        columns: dict[str, list[Any]] = {"": list(facts), table.name: list(facts.values())}
+        yield html_section(Document("Policy and bounds", columns))
+        yield _drawn_policy(table)
+    shares: dict[str, list[Any]] = {"table": [], "margin": [], "cells": [], "share of every budget": []}
+    for one in edition.tables:
+        for asked, plan in one.draws.plans.items():
+            dimensions = zip(one.draws.dimensions, asked, strict=True)
+            names = [each.levels[level].name for each, level in dimensions]
+            shares["table"].append(one.name)
+            shares["margin"].append(" × ".join(filter(None, names)) or "total")
+            shares["cells"].append(len(plan.groups.keys) if plan.groups is not None else 1)
+            shares["share of every budget"].append(f"{float(plan.share):.6g}")
+    yield html_section(Document("Shares", shares, numbers=frozenset({"share of every budget"})))
+    keys = {
+        level.name: len(level.labels)
+        for one in edition.tables
+        for each in one.draws.dimensions
+        for level in each.levels[:-1]
+    }
+    listed: dict[str, list[Any]] = {"column": list(keys), "public keys": list(keys.values())}
+    notes = ["Records without a listed key are in no table."]
+    yield html_section(Document("Keys", listed, notes))
+
+
+def _drawn_policy(table: Any) -> str:
+    try:
+        panel = plot_policy(table)
+    except InvalidRequest:  # one that reads no bounded column, or several, has no curve
+        return ""
+    drawn = io.StringIO()
+    panel.get_figure().savefig(drawn, format="svg", metadata={"Date": None})
+    text = drawn.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _quality(edition: Edition) -> Iterator[str]:
+    """Yield the sections on method and precision."""
+    yield f"<h2>Method and precision</h2><p>{escaped(_METHOD)}</p><p>{escaped(_INTERVALS)}</p>"
+    columns: dict[str, list[Any]] = {
+        "table": [],
+        "figure": [],
+        "figures": [],
+        "published": [],
+        "median CV": [],
+    }
+    for table in edition.tables:
+        for name, cells in table.columns.items():
+            cvs = [one.cv for one in cells if one.cv is not None]
+            columns["table"].append(table.name)
+            columns["figure"].append(name)
+            columns["figures"].append(len(cells))
+            columns["published"].append(sum(not one.sign for one in cells))
+            columns["median CV"].append(f"{100 * median(cvs):.3g} %" if cvs else "")
+    yield html_section(Document("Precision", columns, numbers=frozenset({"median CV"})))

@@ -1,0 +1,144 @@
+"""From a declared table to the plans that are charged for it: one for each margin that is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from prdp.errors import InvalidRequest
+from prdp.plan.plan import Plan
+from prdp.publish.declaration import Publication, StatisticalTable
+from prdp.publish.dimension import Dimension, dimension_of
+from prdp.publish.shares import divided
+from prdp.tables.join import Join
+from prdp.tables.table import Table
+
+Asked = tuple[int, ...]
+"""The level of each dimension at which a margin is asked: 0 for its keys, 1 for what is above them."""
+
+
+@dataclass(frozen=True)
+class PrivateTable:
+    """A table that is published from.
+
+    Attributes:
+        table: The open table.
+        keys: The public keys of its columns.
+    """
+
+    table: Table | Join
+    keys: Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class TableDraws:
+    """A declared table with the plans that are drawn for it.
+
+    Attributes:
+        declared: The declaration.
+        private: Where its records are.
+        dimensions: Its dimensions.
+        plans: A plan for each margin that is asked.
+    """
+
+    declared: StatisticalTable
+    private: PrivateTable
+    dimensions: tuple[Dimension, ...]
+    plans: Mapping[Asked, Plan]
+
+    @property
+    def share(self) -> Fraction:
+        """The share that its margins use together."""
+        return sum((plan.share for plan in self.plans.values()), Fraction(0))
+
+
+def asked_of(declared: StatisticalTable, dimensions: Sequence[Dimension]) -> list[Asked]:
+    """Return the margins of a table that are asked; others are sums of these."""
+    levels = (0, 1) if declared.margins else (0,)
+    return list(product(levels, repeat=len(dimensions)))
+
+
+def cells_of(asked: Asked, dimensions: Sequence[Dimension]) -> int:
+    """Return how many cells a margin has."""
+    return math.prod(len(one.levels[level].labels) for one, level in zip(dimensions, asked, strict=True))
+
+
+def draws_of(publication: Publication, tables: Mapping[str, PrivateTable]) -> list[TableDraws]:
+    """Return the plans of all tables, or refuse; reads and charges nothing.
+
+    Args:
+        publication: The declaration.
+        tables: The private tables by name.
+    """
+    privates = [_private(declared, tables) for declared in publication.tables]
+    every = [
+        tuple(dimension_of(name, private.keys, publication.hierarchies) for name in declared.by)
+        for declared, private in zip(publication.tables, privates, strict=True)
+    ]
+    shares = shares_of(publication, every)
+    return [
+        TableDraws(
+            declared,
+            private,
+            dimensions,
+            {asked: _plan(declared, private, dimensions, asked, share) for asked, share in parts.items()},
+        )
+        for declared, private, dimensions, parts in zip(
+            publication.tables, privates, every, shares, strict=True
+        )
+    ]
+
+
+def shares_of(publication: Publication, every: Sequence[Sequence[Dimension]]) -> list[dict[Asked, Fraction]]:
+    """Return the share of each margin of each table, by their numbers of cells."""
+    pairs = list(zip(publication.tables, every, strict=True))
+    margins = [asked_of(declared, dimensions) for declared, dimensions in pairs]
+    cells = [
+        [cells_of(asked, dimensions) for asked in found]
+        for found, (_, dimensions) in zip(margins, pairs, strict=True)
+    ]
+    own = [declared.own_share for declared in publication.tables]
+    rest = publication.total_share - sum((one for one in own if one is not None), Fraction(0))
+    others = [many for many, share in zip(cells, own, strict=True) if share is None]
+    parts = iter(divided(rest, [one for many in others for one in many]) if others else [])
+    return [
+        dict(zip(found, divided(share, many) if share is not None else parts, strict=False))
+        for found, many, share in zip(margins, cells, own, strict=True)
+    ]
+
+
+def _private(declared: StatisticalTable, tables: Mapping[str, PrivateTable]) -> PrivateTable:
+    name = declared.source or (next(iter(tables)) if len(tables) == 1 else None)
+    if name is None or name not in tables:
+        raise InvalidRequest(f"{declared.name}: from names none of the private tables {', '.join(tables)}.")
+    return tables[name]
+
+
+def _plan(
+    declared: StatisticalTable,
+    private: PrivateTable,
+    dimensions: Sequence[Dimension],
+    asked: Asked,
+    share: Fraction,
+) -> Plan:
+    """Return the plan of a margin, about the records that have a key in every dimension."""
+    rows: Any = private.table if declared.where is None else private.table.filter(declared.where)
+    by: list[str] = []
+    keys: list[Sequence[Any]] = []
+    for dimension, level in zip(dimensions, asked, strict=True):
+        top = level == len(dimension.levels) - 1
+        if top:
+            rows = rows.filter(dimension.listed)
+        else:
+            by.append(dimension.grouping if level else dimension.column)
+            keys.append([str(one) if level else one for one in dimension.levels[level].labels])
+    queries = [one.query.alias(one.name) for one in declared.statistics]
+    if by:
+        listed = keys[0] if len(by) == 1 else list(product(*keys))
+        rows = rows.group_by(by, keys=list(listed))
+    plan: Plan = rows.plan(*queries, share=share)
+    return plan

@@ -1,0 +1,208 @@
+"""Figures of a table: margins that add up, counts that are not negative, intervals that hold.
+
+Everything here is a function of releases and public facts: proofs/publication.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from prdp.plan.queries import Count, Mean
+from prdp.publish.declaration import Statistic
+from prdp.publish.dimension import Dimension, Part
+from prdp.publish.draws import Asked
+from prdp.publish.projection import projected
+from prdp.release.arithmetic import ratio
+from prdp.release.consistency import ConsistentRelease, consistent, moved_to
+from prdp.release.release import Release
+from prdp.release.totals import total_of
+
+Figure = Any
+"""A released number, or one that is computed from such; None where nothing is known."""
+
+Place = tuple[int, ...]
+Leaves = tuple[tuple[int, ...], ...]
+"""For each dimension, the keys that a cell holds."""
+
+
+def figures(
+    statistic: Statistic,
+    dimensions: Sequence[Dimension],
+    released: Mapping[Asked, Sequence[Release]],
+    cells: Sequence[tuple[Part, ...]],
+    *,
+    least: Fraction | None,
+) -> list[Figure]:
+    """Return a column of a table.
+
+    Args:
+        statistic: The column.
+        dimensions: The table's dimensions.
+        released: For each margin that was asked, its answers in the order of the product of its keys.
+        cells: The cells that are wanted: a part of each dimension.
+        least: What no figure can be below; None where there is nothing, or figures are left as they are.
+    """
+    if isinstance(statistic.query, Mean):
+        return [_mean(cell, dimensions, released) for cell in cells]
+    even = all(one.even for answers in released.values() for one in answers)
+    table = _Consistent(dimensions, released) if even and len(released) > 1 else _Apart(dimensions, released)
+    found = [table.figure(cell) for cell in cells]
+    if least is None:
+        return found
+    numbers = _moved(found, dimensions, cells) if least == 0 and even else None
+    return [
+        bounded(one, least, None if numbers is None else numbers[place]) for place, one in enumerate(found)
+    ]
+
+
+def bounded(one: Release, least: Fraction, number: Fraction | None = None) -> ConsistentRelease:
+    """Return a figure at another place, or at its least one, with the interval that it had, cut at that."""
+    kept = one if isinstance(one, ConsistentRelease) else _wrapped(one)
+    number = max(least, kept.exact) if number is None else number
+    moved = kept.exact - number
+    return replace(kept, steps=int(number / kept.step), off=kept.off + moved, least=least)
+
+
+def _wrapped(one: Release) -> ConsistentRelease:
+    return moved_to(one, one.exact, one.step)
+
+
+class _Apart:
+    """Margins as they were released; what was not asked is a sum of the cells that were."""
+
+    def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
+        self.dimensions = dimensions
+        self.released = {
+            asked: dict(zip(_places(dimensions, asked), answers, strict=True))
+            for asked, answers in released.items()
+        }
+
+    def figure(self, cell: tuple[Part, ...]) -> Release:
+        """Return a cell's figure."""
+        asked = tuple(min(part.level, 1) for part in cell)
+        found = [self.released[asked][place] for place in _within(cell, self.dimensions, asked)]
+        return total_of(found)
+
+
+class _Consistent:
+    """Margins by least squares in each block: the keys of one group in every dimension."""
+
+    def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
+        self.dimensions = dimensions
+        self.own = _Apart(dimensions, released).released
+        self.cells: dict[tuple[Asked, Place], ConsistentRelease] = {}
+        for block in product(*(range(len(one.coarse.groups)) for one in dimensions)):
+            self._solve(block)
+
+    def _solve(self, block: Place) -> None:
+        groups = [one.coarse.groups[place] for one, place in zip(self.dimensions, block, strict=True)]
+        inside = {
+            asked: [
+                tuple(
+                    one if level == 0 else place for one, level, place in zip(leaf, asked, block, strict=True)
+                )
+                for leaf in product(
+                    *(group if level == 0 else (0,) for group, level in zip(groups, asked, strict=True))
+                )
+            ]
+            for asked in self.own
+        }
+        margins = {asked: tuple(d for d, level in enumerate(asked) if level == 0) for asked in self.own}
+        released = {margins[asked]: [self.own[asked][place] for place in inside[asked]] for asked in self.own}
+        found = consistent(tuple(map(len, groups)), released, list(margins.values()))
+        for asked, places in inside.items():
+            for place, one in zip(places, found[margins[asked]], strict=True):
+                assert isinstance(one, ConsistentRelease)  # noqa: S101  (made so)
+                self.cells[asked, place] = one
+
+    def figure(self, cell: tuple[Part, ...]) -> ConsistentRelease:
+        """Return a cell's figure."""
+        asked = tuple(min(part.level, 1) for part in cell)
+        return summed([self.cells[asked, place] for place in _within(cell, self.dimensions, asked)])
+
+
+def summed(parts: Sequence[ConsistentRelease]) -> ConsistentRelease:
+    """Return the sum of estimates from disjoint blocks, whose noises are independent."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    noises: Counter[tuple[Fraction, Fraction]] = Counter()
+    for one in parts:
+        for count, factor, scale in one.noises:
+            noises[factor, scale] += count
+    known = all(one.noises and one.step == first.step for one in parts)
+    number = sum((one.exact for one in parts), Fraction(0))
+    total = total_of([one.own for one in parts if one.own is not None])
+    return replace(
+        moved_to(total, number, first.step),
+        off=sum((one.off for one in parts), Fraction(0)),
+        noises=tuple((count, *noise) for noise, count in sorted(noises.items())) if known else (),
+        noise_part=min(one.noise_part for one in parts),
+    )
+
+
+def _places(dimensions: Sequence[Dimension], asked: Asked) -> list[Place]:
+    """Return the places of a margin's cells, in the order in which they were asked."""
+    levels = zip(dimensions, asked, strict=True)
+    return list(product(*(range(len(one.levels[level].labels)) for one, level in levels)))
+
+
+def _within(cell: tuple[Part, ...], dimensions: Sequence[Dimension], asked: Asked) -> list[Place]:
+    """Return the cells of a margin that a cell consists of."""
+    axes = []
+    for part, one, level in zip(cell, dimensions, asked, strict=True):
+        inside = set(part.leaves)
+        groups = one.levels[level].groups
+        axes.append([place for place, leaves in enumerate(groups) if inside.issuperset(leaves)])
+    return list(product(*axes))
+
+
+def _moved(
+    found: Sequence[Release], dimensions: Sequence[Dimension], cells: Sequence[tuple[Part, ...]]
+) -> list[Fraction] | None:
+    """Return all numbers of a table with none below zero; None where its cells do not add up."""
+    shape = tuple(one.size for one in dimensions)
+    numbers: dict[Leaves, Release] = {
+        tuple(part.leaves for part in cell): one for cell, one in zip(cells, found, strict=True)
+    }
+    finest = [numbers.get(tuple((one,) for one in place)) for place in np.ndindex(shape)]
+    if not all(isinstance(one, ConsistentRelease) for one in finest):
+        return None
+    steps = {one.step for one in finest if one is not None}
+    if len(steps) != 1:
+        return None
+    (step,) = steps
+    table = np.array([int(one.exact / step) for one in finest if one is not None], dtype=object)
+    table = projected(
+        table.reshape(shape), [[level.groups for level in one.levels[:0:-1]] for one in dimensions]
+    )
+    return [Fraction(int(table[np.ix_(*(part.leaves for part in cell))].sum())) * step for cell in cells]
+
+
+def _mean(
+    cell: tuple[Part, ...], dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]
+) -> Figure:
+    """Return a mean as it was released; of what was not asked, the sum of all sums by that of all counts."""
+    table = _Apart(dimensions, released)
+    asked = tuple(min(part.level, 1) for part in cell)
+    found = [table.released[asked][place] for place in _within(cell, dimensions, asked)]
+    if len(found) == 1:
+        return found[0]
+    sums, counts = (total_of([one.parts[place] for one in found]) for place in (0, 1))
+    return ratio(sums, counts) if counts.exact > 0 else None
+
+
+def least_of(statistic: Statistic, bounds: Mapping[str, tuple[Any, Any]]) -> Fraction | None:
+    """Return what no figure of a column can be below, by public facts: counts, and sums of what is not."""
+    if isinstance(statistic.query, Count):
+        return Fraction(0)
+    column = statistic.query.measured or ""
+    low = Fraction(bounds[column][0]) if column in bounds else None
+    return Fraction(0) if low is not None and low >= 0 and statistic.adds_up else None

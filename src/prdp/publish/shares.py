@@ -1,0 +1,27 @@
+"""Divide a share among the margins of all tables, by public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from prdp.errors import InvalidRequest
+
+_MILLION = 10**6
+
+
+def divided(share: Fraction, cells: Sequence[int]) -> list[Fraction]:
+    """Return the parts of a share for tables of so many cells: in proportion to the cells to the power 2/3.
+
+    Of n records, one of C cells holds n/C on average, and noise is as wide as 1/s for a part s. So a cell's
+    relative error goes as C/s, and the sum of its squares over all tables is least for s in proportion to
+    C^(2/3). Parts are rounded down to millionths of the share.
+
+    >>> [str(part) for part in divided(Fraction(1, 2), [1, 8, 27])]
+    ['35714/1000000', '142857/1000000', '321428/1000000']
+    """
+    weights = [many ** (2 / 3) for many in cells]
+    parts = [share * Fraction(int(_MILLION * weight / sum(weights)), _MILLION) for weight in weights]
+    if not all(parts):
+        raise InvalidRequest(f"a share of {share} is too small to be divided among tables of so many cells.")
+    return parts
