@@ -146,9 +146,12 @@ def write_loans(folder: Path) -> None:
 
 
 def write_project(folder: Path) -> None:
-    """Declare the loans, and two policies to compare."""
+    """Declare the loans, two policies to compare, and a table that is to be published and one that is."""
     write_loans(folder)
     (folder / "prdp.toml").write_text(LOANS)
+    (folder / "release.toml").write_text(
+        'title = "Loans"\nshare = 0.1\n[tables.branches]\nby = ["branch"]\nmeasures = { n = "count" }\n'
+    )
     (folder / "policies.toml").write_text(
         'questions = ["SELECT SUM(fine) AS total FROM loans"]\n'
         f'[policies]\nours = "{LOANS_POLICY}"\nsame = "1"\n'

@@ -74,6 +74,8 @@ def test_an_example_runs_as_shown(
     write_study(tmp_path / "visits.collect")
     write_study(tmp_path / "last-year.collect", closed=True)
     write_project(tmp_path)
+    if example.startswith("verify"):
+        assert quickly("publish").exit_code == 0
     ran = quickly(*shlex.split(example))
     printed = (ran.stdout + ran.stderr).splitlines()
     if example.startswith("policy"):

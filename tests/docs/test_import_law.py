@@ -52,7 +52,7 @@ ONLY_IN = {
     "deltalake": {"engines/sources/lakes.py"},
     "pyiceberg": {"engines/sources/lakes.py"},
     "pyspark": {"engines/spark/engine.py"},
-    "cryptography": {"noise/entropy.py", "testing/seeded.py"},
+    "cryptography": {"noise/entropy.py", "testing/seeded.py", "publish/signature.py"},
     "random": set(),
     "psycopg": {
         "collector/store/postgres.py",
@@ -87,7 +87,7 @@ ONLY_IN = {
 SEEDED = {
     *("local/simulation/simulation.py", "__init__.py"),
     "server/planning.py",
-    *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py"),
+    *("cli/check.py", "cli/preview.py", "cli/compare.py", "cli/engine.py", "cli/publish.py"),
 }
 """Simulations; names for type checkers only; commands and plans on synthetic tables."""
 

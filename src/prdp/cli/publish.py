@@ -69,7 +69,8 @@ def publish(
             f"{declared.key.name} is begun: it signs this and later editions. Keep it secret, and a copy."
         )
     found.write(folder, signer)
-    write(f"{folder.name}: {len(found.tables)} tables, {_left(tables)}. Begin with {folder.name}/index.html")
+    written = f"{len(found.tables)} table{'s' * (len(found.tables) > 1)}"
+    write(f"{folder.name}: {written}; {_left(tables)}. Begin with {folder.name}/index.html")
 
 
 def _private_names(declared: ReleaseFile) -> list[str]:

@@ -7,16 +7,21 @@ mean(salary)
 """
 
 from prdp.publish.declaration import Hierarchy, Publication, Signs, StatisticalTable
-from prdp.publish.run import Edition, dry_run, publish
+from prdp.publish.draws import PrivateTable
+from prdp.publish.run import Edition, drawn, dry_run, publish
+from prdp.publish.signature import Signer
 from prdp.publish.toml import read
 from prdp.publish.verify import verify
 
 __all__ = [
     "Edition",
     "Hierarchy",
+    "PrivateTable",
     "Publication",
+    "Signer",
     "Signs",
     "StatisticalTable",
+    "drawn",
     "dry_run",
     "publish",
     "read",

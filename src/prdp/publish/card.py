@@ -56,7 +56,7 @@ def card(edition: Edition, pictures: Mapping[str, Mapping[str, str]], signer: Si
     for table in edition.tables:
         drawings = "".join(pictures[table.name].values())
         section = html_section(table.document(), totals=table.totals)
-        parts.append(f'<h2 id="{escaped(table.name)}">{escaped(table.title)}</h2>{section}{drawings}')
+        parts.append(f'<section id="{escaped(table.name)}">{section}{drawings}</section>')
     parts += _protection(edition)
     parts += _quality(edition)
     if publication.errata:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from datetime import datetime
 from typing import Any
 
@@ -35,11 +36,13 @@ def picture(table: FinishedTable, name: str) -> str | None:
     panel = style.axes(height=3.5 if over else max(2.0, 0.25 * len(rows) + 1))[0]
     (_line if over else _bars)(panel, rows)
     across, up = (first.names[-1], name) if over else (name, first.names[-1])
-    style.dress(panel, printable(table.title), printable(across), printable(up))
+    (panel.yaxis if over else panel.xaxis).set_major_formatter(lambda value, _: f"{value:,.10g}")
+    style.dress(panel, printable(name), printable(across), printable(up))
     for text in (panel.title, panel.xaxis.label, panel.yaxis.label, *_ticks(panel)):
         text.set_parse_math(False)
     drawn = io.StringIO()
-    with rc_context({"svg.hashsalt": "prdp"}):
+    with rc_context({"svg.hashsalt": "prdp", "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a font without some letter: a browser has others
         panel.get_figure().savefig(drawn, format="svg", metadata={"Date": None})
     text = drawn.getvalue()
     return text[text.index("<svg") :]

@@ -15,13 +15,15 @@ def divided(share: Fraction, cells: Sequence[int]) -> list[Fraction]:
 
     Of n records, one of C cells holds n/C on average, and noise is as wide as 1/s for a part s. So a cell's
     relative error goes as C/s, and the sum of its squares over all tables is least for s in proportion to
-    C^(2/3). Parts are rounded down to millionths of the share.
+    C^(2/3). Parts are rounded down to millionths of the share, but for the largest, which has the rest.
 
     >>> [str(part) for part in divided(Fraction(1, 2), [1, 8, 27])]
-    ['35714/1000000', '142857/1000000', '321428/1000000']
+    ['17857/500000', '17857/125000', '160715/500000']
     """
     weights = [many ** (2 / 3) for many in cells]
     parts = [share * Fraction(int(_MILLION * weight / sum(weights)), _MILLION) for weight in weights]
+    largest = weights.index(max(weights))
+    parts[largest] = share - (sum(parts, Fraction(0)) - parts[largest])
     if not all(parts):
         raise InvalidRequest(f"a share of {share} is too small to be divided among tables of so many cells.")
     return parts

@@ -94,7 +94,8 @@ def read(path: Path | str) -> ReleaseFile:
     file = read_text(Path(path), own=True)
     content = file.content
     sections = {"signs": SIGNS, "hierarchies": HIERARCHY, "tables": TABLE}
-    refuse_unknown(file, (), {key: one for key, one in content.items() if key not in sections}, PUBLICATION)
+    plain = {key: one for key, one in content.items() if key not in sections}
+    refuse_unknown(file, (), plain, PUBLICATION | dict.fromkeys(sections, ProjectKey(_GROUPS, "A section.")))
     for section, fields in sections.items():
         entries = {"": content.get(section, {})} if section == "signs" else content.get(section, {})
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
@@ -138,19 +139,23 @@ def _table(
     entry: Mapping[str, Any] = file.content["tables"][name]
     place: Place = ("tables", name)
     source = entry.get("from") or (next(iter(opened)) if len(opened) == 1 else None)
-    if source is None or source not in opened:
+    if source is None or source not in list(opened):
         listed = ", ".join(opened)
         raise file.wrong((*place, "from"), f"is none of the tables of {opened.file.path.name}: {listed}.")
     for measure in entry.get("measures", {}).values():
         _placed(file, (*place, "measures"), partial(query_of, measure))
-    keys = opened.keys_of(source)
+    keys, by_name = opened.keys_of(source), {one.name: one for one in hierarchies}
     for one in entry["by"]:
-        where: Place = ("hierarchies", one) if one in file.content.get("hierarchies", {}) else (*place, "by")
+        where: Place = ("hierarchies", one, "groups") if one in by_name else (*place, "by")
+        if one in by_name and by_name[one].of not in {*keys, *by_name}:
+            where = ("hierarchies", one, "of")
         _placed(file, where, partial(dimension_of, one, keys, hierarchies))
     options = {key: entry[key] for key in ("title", "share", "margins", "round_to") if key in entry}
     options |= {"footnotes": tuple(entry["footnotes"])} if "footnotes" in entry else {}
     options |= {"where": str(entry["where"])} if "where" in entry else {}
     options |= {"measures": entry["measures"]} if "measures" in entry else {}
+    rounded = {key: options[key] for key in ("measures", "round_to") if key in options}
+    _placed(file, (*place, "round_to"), lambda: StatisticalTable("table", ("column",), **rounded))
     return _placed(file, place, lambda: StatisticalTable(name, tuple(entry["by"]), source=source, **options))
 
 

@@ -12,7 +12,7 @@ body { font: 15px/1.45 system-ui, sans-serif; color: #1a1a1a;
   max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin: 0 0 .3rem } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem }
 table { border-collapse: collapse; margin: .5rem 0; font-size: .93em }
-caption { text-align: left; font-weight: 600; padding: .3rem 0 }
+caption { text-align: left; font-weight: 600; font-size: 1.1rem; padding: 1.2rem 0 .3rem }
 th, td { padding: .22rem .9rem .22rem 0; text-align: left; vertical-align: top }
 thead th { border-top: 2px solid #1a1a1a; border-bottom: 1px solid #1a1a1a; vertical-align: bottom }
 tbody tr:last-child td { border-bottom: 1px solid #1a1a1a }

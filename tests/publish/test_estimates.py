@@ -1,0 +1,148 @@
+"""Figures of margins and hierarchies: they add up, are the least squares ones, and their intervals hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import prdp
+from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
+from prdp.publish.dimension import Part, dimension_of
+from prdp.publish.draws import Asked, TableDraws, cells_of, draws_of
+from prdp.publish.estimates import figures
+from prdp.release.consistency import ConsistentRelease
+from prdp.release.release import Release
+from prdp.tables.queryable import reader_of
+from prdp.testing import Seeded
+
+REGION = Hierarchy("region", "district", {"North": ["a", "c"], "South": ["b"], "West": ["d", "e", "f"]})
+LAND = Hierarchy("land", "region", {"Inner": ["North", "West"], "Outer": ["South"]})
+KEYS = {"district": list("abcdef"), "sector": ["x", "y"]}
+DIMENSIONS = (dimension_of("land", KEYS, [REGION, LAND]), dimension_of("sector", KEYS, []))
+CELLS = tuple(product(*(one.parts(margins=True) for one in DIMENSIONS)))
+STATISTIC = StatisticalTable("t", by=("land", "sector")).statistics[0]
+SCALES = {(0, 0): 4, (0, 1): 6, (1, 0): 5, (1, 1): 3}
+
+
+def released(seed: int) -> dict[Asked, list[Release]]:
+    random = np.random.default_rng(seed)
+    return {
+        asked: [
+            Release("count", int(steps), Fraction(1), (Fraction(scale),), Fraction(1, 4), "clip", whole=True)
+            for steps in random.integers(-20, 60, cells_of(asked, DIMENSIONS))
+        ]
+        for asked, scale in SCALES.items()
+    }
+
+
+def holds(cell: tuple[Part, ...], place: tuple[int, ...]) -> bool:
+    return all(leaf in part.leaves for part, leaf in zip(cell, place, strict=True))
+
+
+def leaves_of(asked: Asked) -> Iterator[set[tuple[int, ...]]]:
+    groups = [one.levels[level].groups for one, level in zip(DIMENSIONS, asked, strict=True)]
+    for chosen in product(*groups):
+        yield set(product(*chosen))
+
+
+def test_parts_are_listed_from_the_total_down() -> None:
+    listed = [part.labels for part in DIMENSIONS[0].parts(margins=True)]
+    assert listed[:4] == [
+        ("Total", "Total", "Total"),
+        ("Inner", "Total", "Total"),
+        ("Inner", "North", "Total"),
+        ("Inner", "North", "a"),
+    ]
+    assert len(listed) == 1 + 2 + 3 + 6
+
+
+@pytest.mark.parametrize("least", [None, Fraction(0)])
+def test_parents_are_the_sums_of_their_children(least: Fraction | None) -> None:
+    found = figures(STATISTIC, DIMENSIONS, released(1), CELLS, least=least)
+    finest = {
+        tuple(p.leaves[0] for p in c): f.exact for c, f in zip(CELLS, found, strict=True) if is_finest(c)
+    }
+    assert len(finest) == 12
+    for cell, figure in zip(CELLS, found, strict=True):
+        assert figure.exact == sum(number for place, number in finest.items() if holds(cell, place))
+        assert figure.exact.denominator == 1
+    if least is not None:
+        assert min(finest.values()) == 0
+        assert all(figure.low >= 0 and figure.low <= figure.value <= figure.high for figure in found)
+
+
+def is_finest(cell: tuple[Part, ...]) -> bool:
+    return all(part.level == 0 for part in cell)
+
+
+def test_estimates_are_those_of_weighted_least_squares() -> None:
+    answers = released(2)
+    places = list(product(range(6), range(2)))
+    rows, numbers = [], []
+    for asked, scale in SCALES.items():
+        for leaves, one in zip(leaves_of(asked), answers[asked], strict=True):
+            rows.append([(place in leaves) / scale for place in places])
+            numbers.append(float(one.exact) / scale)
+    expected = np.linalg.lstsq(np.array(rows), np.array(numbers), rcond=None)[0]
+    found = figures(STATISTIC, DIMENSIONS, answers, CELLS, least=None)
+    for cell, figure in zip(CELLS, found, strict=True):
+        assert isinstance(figure, ConsistentRelease)
+        estimate = sum(expected[k] for k, place in enumerate(places) if holds(cell, place))
+        assert float(figure.exact + figure.off) == pytest.approx(estimate, abs=1e-8)
+
+
+def drawn(runs: int) -> tuple[TableDraws, list[dict[Asked, list[Release]]]]:
+    """Draw a table in which most cells are empty many times, with noise from seeds."""
+    records = {"district": np.array(["a"] * 60 + ["d"] * 30), "sector": np.array(["x"] * 70 + ["y"] * 20)}
+    table = prdp.open(records, policy=1, synthetic=True)
+    declared = StatisticalTable("t", by=("region", "sector"))
+    publication = Publication("t", (declared,), share="1/2", hierarchies=(REGION,))
+    (draws,) = draws_of(publication, {"t": PrivateTable(table, KEYS)})
+    tables: dict[Asked, Any] = {
+        asked: plan.draw(reader_of(table), Seeded(place), runs)
+        for place, (asked, plan) in enumerate(draws.plans.items())
+    }
+    runs_of = [
+        {
+            asked: [row[0] for row in draws.plans[asked].tabled(found[run]).releases]
+            for asked, found in tables.items()
+        }
+        for run in range(runs)
+    ]
+    return draws, runs_of
+
+
+def test_intervals_hold_and_errors_are_smaller_than_those_of_single_answers() -> None:
+    draws, runs = drawn(60)
+    cells = tuple(product(*(one.parts(margins=True) for one in draws.dimensions)))
+    counts = {("a", "x"): 60, ("d", "x"): 10, ("d", "y"): 20}
+    truth = [
+        sum(
+            many
+            for (district, sector), many in counts.items()
+            if KEYS["district"].index(district) in cell[0].leaves
+            and KEYS["sector"].index(sector) in cell[1].leaves
+        )
+        for cell in cells
+    ]
+    held, narrow, errors, own = 0, 0, 0.0, 0.0
+    for answers in runs:
+        found = figures(STATISTIC, draws.dimensions, answers, cells, least=Fraction(0))
+        for figure, true, cell in zip(found, truth, cells, strict=True):
+            low, high = figure.interval()
+            middle, half = (low + high) / 2, (high - low) / 8
+            held += low <= true <= high
+            narrow += middle - half <= true <= middle + half
+            if is_finest(cell):
+                place = [part.leaves[0] for part in cell]
+                errors += (figure.value - true) ** 2
+                own += (answers[0, 0][place[0] * 2 + place[1]].value - true) ** 2
+    every = len(runs) * len(cells)
+    assert held / every > 0.94
+    assert narrow / every < 0.94, "an interval a quarter as wide is found out"
+    assert errors < 0.8 * own

@@ -1,0 +1,228 @@
+"""A publication is charged at once, written at once, and found out where it was changed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from prdp.errors import BudgetExhausted, InvalidRequest
+from prdp.ledger import DurableLedger
+from prdp.publish import Edition, PrivateTable, Signer, drawn, read, verify
+from tests.cli.running import quickly
+from tests.cli.test_hostile_names import KEYS, MARKUP, is_harmless
+from tests.publish.offices import SECTORS, write_office
+
+FIRST = "release-2026"
+
+
+@pytest.fixture
+def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_office(tmp_path)
+    return tmp_path
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def published(*options: str) -> None:
+    ran = quickly("publish", *options)
+    assert ran.exit_code == 0, ran.output
+
+
+def test_a_dry_run_charges_nothing_and_states_the_cost(office: Path) -> None:
+    ran = quickly("publish", "--dry-run")
+    assert ran.exit_code == 0, ran.output
+    assert "costs 0.1 of every record's budget" in ran.stdout
+    assert {file.name for file in office.iterdir()} == {"staff.parquet", "prdp.toml", "release.toml"}
+
+
+def test_all_is_charged_once_and_written_again_for_nothing(office: Path) -> None:
+    published()
+    ledger = DurableLedger(office / "staff.ledger")
+    shares = [entry.share for entry in ledger.entries]
+    assert sum(shares) == Fraction(1, 10)
+    assert len(shares) == 6, "two levels of two dimensions, and two of one"
+    published("--output", "again")
+    assert DurableLedger(office / "staff.ledger").head == ledger.head
+    for name in ("employees.csv", "pay.csv", "research/employees.csv", "pay.tex"):
+        assert (office / FIRST / name).read_bytes() == (office / "again" / name).read_bytes()
+
+
+def test_what_does_not_fit_charges_nothing_and_writes_nothing(office: Path) -> None:
+    assert quickly("ask", "SELECT COUNT(*) FROM staff", "--share", "0.95").exit_code == 0
+    ran = quickly("publish")
+    assert ran.exit_code == 2
+    assert "Nothing was charged" in ran.output
+    assert not (office / FIRST).exists()
+    assert len(DurableLedger(office / "staff.ledger").entries) == 1
+    found = read(office / "release.toml")
+    with pytest.raises(BudgetExhausted):
+        drawn(
+            found.publication, {"staff": PrivateTable(found.project["staff"], found.project.keys_of("staff"))}
+        )
+
+
+def test_a_folder_that_is_there_is_refused_before_anything_is_charged(office: Path) -> None:
+    (office / FIRST).mkdir()
+    assert quickly("publish").exit_code == 2
+    assert not list(office.glob("*.ledger"))
+    assert not list(office.glob("*.key"))
+
+
+def test_a_folder_is_there_whole_or_not_at_all(office: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prdp.publish.folder.card", lambda *_: 1 / 0)
+    assert isinstance(quickly("publish").exception, ZeroDivisionError)
+    assert not list(office.glob("*release-2026*"))
+
+
+def test_rounded_suppressed_figures_for_readers_and_all_for_researchers(office: Path) -> None:
+    published()
+    for name, measures in (("employees", ["n"]), ("pay", ["n", "total", "mean"])):
+        basic, research = rows(office / FIRST / f"{name}.csv"), rows(office / FIRST / f"research/{name}.csv")
+        shown = (office / FIRST / f"{name}.md").read_text(encoding="utf-8")
+        assert len(basic) == len(research)
+        for reader, researcher in zip(basic, research, strict=True):
+            for measure in measures:
+                status, cv = reader[f"{measure}_status"], researcher[f"{measure}_cv"]
+                assert status == researcher[f"{measure}_status"]
+                assert status == ("Q" if not cv or float(cv) > 1 else "U" if float(cv) > 1 / 3 else "A")
+                assert bool(reader[measure]) == (status in "AU")
+                assert researcher[measure]
+                if reader[measure] and name == "employees":
+                    assert int(reader[measure]) % 5 == 0
+                    assert int(reader["n_low"]) <= float(researcher["n_low"])
+                    assert int(reader["n_high"]) >= float(researcher["n_high"])
+        if any(row["n_status"] == "Q" for row in basic):
+            assert "/ |" in shown
+    assert {row["n_status"] for row in rows(office / FIRST / "employees.csv")} >= {"A", "Q"}
+
+
+def test_rows_are_in_the_order_of_the_keys_whatever_the_figures_are(office: Path) -> None:
+    published()
+    labels = [row["sector"] for row in rows(office / FIRST / "employees.csv")]
+    assert labels == ["Total", *SECTORS] * 8
+
+
+def test_a_csv_file_is_described_column_by_column(office: Path) -> None:
+    published()
+    for file in (office / FIRST / "pay.csv", office / FIRST / "research/pay.csv"):
+        facts = json.loads(file.with_name(f"{file.name}-metadata.json").read_text(encoding="utf-8"))
+        assert [one["titles"] for one in facts["tableSchema"]["columns"]] == list(rows(file)[0])
+        assert facts["url"] == file.name
+        assert pq.read_table(file.with_suffix(".parquet")).column_names == list(rows(file)[0])
+
+
+def test_every_change_of_a_folder_is_found(office: Path) -> None:
+    published()
+    folder, ledgers = office / FIRST, {"staff": office / "staff.ledger"}
+    assert all(one.holds for one in verify(folder, ledgers=ledgers))
+    for file in sorted(one for one in folder.rglob("*") if one.is_file()):
+        content = file.read_bytes()
+        for changed in (content[:-1] + bytes([content[-1] ^ 1]), None):
+            file.unlink() if changed is None else file.write_bytes(changed)
+            try:
+                assert any(one.holds is False for one in verify(folder)), file.name
+            except InvalidRequest:
+                assert changed is None
+            file.write_bytes(content)
+    (folder / "more.csv").write_text("n\n1\n")
+    assert any(one.holds is False for one in verify(folder))
+    ran = quickly("verify", str(folder))
+    assert ran.exit_code == 2
+    assert "more.csv is not in the manifest" in ran.output
+
+
+def test_a_folder_that_is_signed_anew_has_another_key_and_other_charges(office: Path) -> None:
+    published()
+    own = (office / FIRST / "public_key.pem").read_bytes()
+    (office / "office.pem").write_bytes(own)
+    found = read(office / "release.toml")
+    table = found.project.open(
+        "staff", synthetic=pa.table(pq.read_table(office / "staff.parquet")).to_pandas()
+    )
+    edition = drawn(found.publication, {"staff": PrivateTable(table, found.project.keys_of("staff"))})
+    assert edition.simulated
+    genuine = json.loads((office / FIRST / "manifest.json").read_text())["accounts"]
+    genuine[0]["charges"][0]["answer"] = "0" * 64
+    forged = Edition(edition.publication, edition.tables, edition.at, tuple(genuine))
+    forged.write(office / "forged", Signer.of(office / "other.key"))
+    assert all(one.holds is not False for one in verify(office / "forged"))
+    assert not verify(office / "forged", public_key=office / "office.pem")[0].holds
+    charges = verify(office / "forged", ledgers={"staff": office / "staff.ledger"})[-1]
+    assert charges.holds is False
+    assert "5 of 6 charges" in charges.text
+
+
+def test_keys_harm_no_reader_of_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    keys = [*KEYS, *MARKUP, "$x$", "$\\frac"]
+    pq.write_table(pa.table({"k": keys * 50}), tmp_path / "t.parquet")
+    listed = json.dumps(keys).replace("\x7f", "\\u007f")
+    (tmp_path / "prdp.toml").write_text(
+        f'[tables.t]\nsource = "t.parquet"\npolicy = "1"\n[tables.t.keys]\nk = {listed}\n'
+    )
+    (tmp_path / "release.toml").write_text(
+        f'title = "<b>=1"\noffice = "\\u001b[31m"\nshare = 0.5\nfootnotes = {listed}\n'
+        '[tables.t]\nby = ["k"]\n'
+    )
+    published("--output", "out")
+    for file in (one for one in (tmp_path / "out").rglob("*") if one.is_file()):
+        if file.suffix in (".parquet", ".sig"):
+            continue
+        if file.suffix == ".xlsx":
+            with zipfile.ZipFile(file) as book:
+                assert not any(b"<f>" in book.read(name) for name in book.namelist())
+            continue
+        text = file.read_text(encoding="utf-8")
+        assert is_harmless(text, "\n\t"), file.name
+        assert file.suffix not in (".html", ".svg") or "<script" not in text
+        if file.suffix == ".csv":
+            assert not [row for row in rows(file) if row["k"].startswith(("=", "@", "\t", "\r"))]
+
+
+PUBLISH = """
+import os, sys
+from prdp.cli import app
+app(["publish", "--output", sys.argv[1]])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_publication_has_charged_all_or_nothing_and_goes_on_for_nothing(office: Path) -> None:
+    outcomes = set()
+    for turn in range(10):
+        for file in office.glob("staff.ledger*"):
+            file.unlink()
+        process = subprocess.Popen(
+            [sys.executable, "-c", PUBLISH, f"out{turn}"], cwd=office, stderr=subprocess.DEVNULL
+        )
+        while process.poll() is None and not (office / "staff.ledger").exists():
+            time.sleep(0.001)
+        time.sleep(turn * 0.03)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        ledger = office / "staff.ledger"
+        charged = len(DurableLedger(ledger).entries) if ledger.exists() else 0
+        whole = (office / f"out{turn}").exists()
+        assert charged in (0, 6)
+        outcomes.add(charged)
+        if not whole:
+            published("--output", f"out{turn}")
+        assert sum(entry.share for entry in DurableLedger(ledger).entries) == Fraction(1, 10)
+        assert all(one.holds for one in verify(office / f"out{turn}", ledgers={"staff": ledger}))
+    assert 6 in outcomes
