@@ -12,7 +12,7 @@ import pytest
 
 import prdp
 from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
-from prdp.publish.dimension import Part, dimension_of
+from prdp.publish.dimension import DimensionPart, dimension_of
 from prdp.publish.draws import Asked, TableDraws, cells_of, draws_of
 from prdp.publish.estimates import figures
 from prdp.release.consistency import ConsistentRelease
@@ -40,7 +40,7 @@ def released(seed: int) -> dict[Asked, list[Release]]:
     }
 
 
-def holds(cell: tuple[Part, ...], place: tuple[int, ...]) -> bool:
+def holds(cell: tuple[DimensionPart, ...], place: tuple[int, ...]) -> bool:
     return all(leaf in part.leaves for part, leaf in zip(cell, place, strict=True))
 
 
@@ -76,7 +76,7 @@ def test_parents_are_the_sums_of_their_children(least: Fraction | None) -> None:
         assert all(figure.low >= 0 and figure.low <= figure.value <= figure.high for figure in found)
 
 
-def is_finest(cell: tuple[Part, ...]) -> bool:
+def is_finest(cell: tuple[DimensionPart, ...]) -> bool:
     return all(part.level == 0 for part in cell)
 
 

@@ -33,7 +33,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DimensionPart:
     """A row or column head of a dimension: the total, a group, or a key.
 
     Attributes:
@@ -73,19 +73,19 @@ class Dimension:
         """The level that is asked beside the keys: that above them."""
         return self.levels[1]
 
-    def parts(self, *, margins: bool) -> list[Part]:
+    def parts(self, *, margins: bool) -> list[DimensionPart]:
         """Return all parts in order: a total before its groups, a group before its keys."""
         if not margins:
             return [part for part in self._below(len(self.levels) - 1, 0, ()) if part.level == 0]
         return list(self._below(len(self.levels) - 1, 0, ()))
 
-    def _below(self, level: int, group: int, above: tuple[Any, ...]) -> Iterator[Part]:
+    def _below(self, level: int, group: int, above: tuple[Any, ...]) -> Iterator[DimensionPart]:
         """Yield a group of a level, and all that is in it."""
         own = self.levels[level]
         top = level == len(self.levels) - 1
         labels = above if top else (*above, own.labels[group])
         rest = (TOTAL,) * (len(self.levels) - 1 - len(labels))
-        yield Part((*labels, *rest), own.groups[group], level)
+        yield DimensionPart((*labels, *rest), own.groups[group], level)
         if level:
             inside = set(own.groups[group])
             for place, leaves in enumerate(self.levels[level - 1].groups):

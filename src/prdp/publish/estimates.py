@@ -16,7 +16,7 @@ import numpy as np
 
 from prdp.plan.queries import Count, Mean
 from prdp.publish.declaration import Statistic
-from prdp.publish.dimension import Dimension, Part
+from prdp.publish.dimension import Dimension, DimensionPart
 from prdp.publish.draws import Asked
 from prdp.publish.projection import projected
 from prdp.release.arithmetic import ratio
@@ -36,7 +36,7 @@ def figures(
     statistic: Statistic,
     dimensions: Sequence[Dimension],
     released: Mapping[Asked, Sequence[Release]],
-    cells: Sequence[tuple[Part, ...]],
+    cells: Sequence[tuple[DimensionPart, ...]],
     *,
     least: Fraction | None,
 ) -> list[Figure]:
@@ -50,7 +50,8 @@ def figures(
         least: What no figure can be below; None where there is nothing, or figures are left as they are.
     """
     if isinstance(statistic.query, Mean):
-        return [_mean(cell, dimensions, released) for cell in cells]
+        apart = _Apart(dimensions, released)
+        return [_mean(cell, apart) for cell in cells]
     even = all(one.even for answers in released.values() for one in answers)
     table = _Consistent(dimensions, released) if even and len(released) > 1 else _Apart(dimensions, released)
     found = [table.figure(cell) for cell in cells]
@@ -84,11 +85,26 @@ class _Apart:
             for asked, answers in released.items()
         }
 
-    def figure(self, cell: tuple[Part, ...]) -> Release:
+        self._inside: dict[tuple[int, tuple[Any, ...]], list[int]] = {}
+
+    def figure(self, cell: tuple[DimensionPart, ...]) -> Release:
         """Return a cell's figure."""
+        return total_of([self.released[asked][place] for asked, place in self.within(cell)])
+
+    def within(self, cell: tuple[DimensionPart, ...]) -> list[tuple[Asked, Place]]:
+        """Return the asked cells that a cell consists of."""
         asked = tuple(min(part.level, 1) for part in cell)
-        found = [self.released[asked][place] for place in _within(cell, self.dimensions, asked)]
-        return total_of(found)
+        axes = [self._places_in(axis, part) for axis, part in enumerate(cell)]
+        return [(asked, place) for place in product(*axes)]
+
+    def _places_in(self, axis: int, part: DimensionPart) -> list[int]:
+        """Return the places of a part's keys, or of its groups, along an axis."""
+        known = (axis, part.labels)
+        if known not in self._inside:
+            inside = set(part.leaves)
+            groups = self.dimensions[axis].levels[min(part.level, 1)].groups
+            self._inside[known] = [place for place, leaves in enumerate(groups) if inside.issuperset(leaves)]
+        return self._inside[known]
 
 
 class _Consistent:
@@ -96,7 +112,8 @@ class _Consistent:
 
     def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
         self.dimensions = dimensions
-        self.own = _Apart(dimensions, released).released
+        self.asked = _Apart(dimensions, released)
+        self.own = self.asked.released
         self.cells: dict[tuple[Asked, Place], ConsistentRelease] = {}
         for block in product(*(range(len(one.coarse.groups)) for one in dimensions)):
             self._solve(block)
@@ -122,10 +139,9 @@ class _Consistent:
                 assert isinstance(one, ConsistentRelease)  # noqa: S101  (made so)
                 self.cells[asked, place] = one
 
-    def figure(self, cell: tuple[Part, ...]) -> ConsistentRelease:
+    def figure(self, cell: tuple[DimensionPart, ...]) -> ConsistentRelease:
         """Return a cell's figure."""
-        asked = tuple(min(part.level, 1) for part in cell)
-        return summed([self.cells[asked, place] for place in _within(cell, self.dimensions, asked)])
+        return summed([self.cells[one] for one in self.asked.within(cell)])
 
 
 def summed(parts: Sequence[ConsistentRelease]) -> ConsistentRelease:
@@ -154,18 +170,8 @@ def _places(dimensions: Sequence[Dimension], asked: Asked) -> list[Place]:
     return list(product(*(range(len(one.levels[level].labels)) for one, level in levels)))
 
 
-def _within(cell: tuple[Part, ...], dimensions: Sequence[Dimension], asked: Asked) -> list[Place]:
-    """Return the cells of a margin that a cell consists of."""
-    axes = []
-    for part, one, level in zip(cell, dimensions, asked, strict=True):
-        inside = set(part.leaves)
-        groups = one.levels[level].groups
-        axes.append([place for place, leaves in enumerate(groups) if inside.issuperset(leaves)])
-    return list(product(*axes))
-
-
 def _moved(
-    found: Sequence[Release], dimensions: Sequence[Dimension], cells: Sequence[tuple[Part, ...]]
+    found: Sequence[Release], dimensions: Sequence[Dimension], cells: Sequence[tuple[DimensionPart, ...]]
 ) -> list[Fraction] | None:
     """Return all numbers of a table with none below zero; None where its cells do not add up."""
     shape = tuple(one.size for one in dimensions)
@@ -186,13 +192,9 @@ def _moved(
     return [Fraction(int(table[np.ix_(*(part.leaves for part in cell))].sum())) * step for cell in cells]
 
 
-def _mean(
-    cell: tuple[Part, ...], dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]
-) -> Figure:
+def _mean(cell: tuple[DimensionPart, ...], table: _Apart) -> Figure:
     """Return a mean as it was released; of what was not asked, the sum of all sums by that of all counts."""
-    table = _Apart(dimensions, released)
-    asked = tuple(min(part.level, 1) for part in cell)
-    found = [table.released[asked][place] for place in _within(cell, dimensions, asked)]
+    found = [table.released[asked][place] for asked, place in table.within(cell)]
     if len(found) == 1:
         return found[0]
     sums, counts = (total_of([one.parts[place] for one in found]) for place in (0, 1))

@@ -12,7 +12,7 @@ from typing import Any
 
 from prdp.declare.groups import KeyValue
 from prdp.publish.declaration import Publication, Signs, Statistic
-from prdp.publish.dimension import TOTAL, Part
+from prdp.publish.dimension import TOTAL, DimensionPart
 from prdp.publish.draws import TableDraws
 from prdp.publish.estimates import Figure, figures, least_of
 from prdp.release import formatting
@@ -82,7 +82,7 @@ class FinishedTable:
 
     draws: TableDraws
     publication: Publication
-    cells: tuple[tuple[Part, ...], ...]
+    cells: tuple[tuple[DimensionPart, ...], ...]
     columns: Mapping[str, Sequence[PublishedFigure]]
     simulated: bool
 

@@ -50,10 +50,10 @@ class Document:
     @property
     def rows(self) -> list[list[str]]:
         """The cells as harmless texts."""
-        columns = [
-            [cell_text(value, self.decimals_of(name)) for value in column]
-            for name, column in self.columns.items()
-        ]
+        columns = []
+        for name, column in self.columns.items():
+            decimals = self.decimals_of(name)
+            columns.append([cell_text(value, decimals) for value in column])
         return [list(row) for row in zip(*columns, strict=True)]
 
     @property

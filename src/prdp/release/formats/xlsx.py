@@ -56,7 +56,8 @@ def _sheet_name(name: str, taken: Sequence[str]) -> str:
 
 def _add(book: Any, sheet: Any, document: Document) -> None:
     first, names = 3, list(document.columns)
-    rows = len(document.rows)
+    lines = document.rows
+    rows = len(lines)
     if rows + first + len(document.notes) > _MAX_ROWS:
         raise InvalidRequest(
             f"a spreadsheet has {_MAX_ROWS:,} rows, too few for {rows:,}. Write CSV or Parquet."
@@ -75,7 +76,7 @@ def _add(book: Any, sheet: Any, document: Document) -> None:
         sign = book.add_format({"align": "right", "quote_prefix": True}) if number else text
         for row, value in enumerate(document.columns[name], first):
             _write(sheet, (row, place), value, shown, sign)
-        widest = max((len(line[place]) for line in [document.heads, *document.rows]), default=8)
+        widest = max((len(line[place]) for line in [document.heads, *lines]), default=8)
         sheet.set_column(place, place, min(_MAX_WIDTH, widest + 2))
     for place, note in enumerate(document.lines, first + rows + 1):
         sheet.write_string(place, 0, note, text)
