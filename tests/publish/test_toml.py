@@ -12,7 +12,7 @@ from prdp.publish import read
 from tests.publish.offices import RELEASE, write_office
 
 MISTAKES = [
-    ('title = "Employees"', "titel = 1", 2, "title"),
+    ('title = "Employees"', "tilte_ = 1", 2, "title"),
     ("share = 0.1", 'share = "much"', 6, "share"),
     ("share = 0.1", "share = 2", 6, "share"),
     ('of = "district"', 'of = "town"', 9, "town"),
@@ -26,7 +26,7 @@ MISTAKES = [
     ("round_to = { n = 5 }", "round_to = { n = 0 }", 14, "above 0"),
     ('total = "sum pay"', 'total = "median pay"', 19, "median pay"),
     ("[tables.pay]", "[tables.'../pay']", 17, "files"),
-    ("[tables.pay]", "[tabels.pay]", 17, "tables"),
+    ("[tables.pay]", "[tabless.pay]", 17, "tables"),
     ('where = "pay > 0"', 'from = "people"', 20, "none of the tables"),
 ]
 
