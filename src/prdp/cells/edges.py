@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.columns import exact_column
-from prdp.cells.summary import CellColumns, Summary
+from prdp.cells.summary import Summary
 from prdp.levels import Levels
 
 Integers = NDArray[np.int64]
+
+
+def budget_mass(levels: Levels, level: Integers, lattice: int) -> int:
+    """Return the budget mass of records, from the level of each, on a lattice of so many quanta."""
+    counts = np.bincount(level).tolist()
+    return sum(levels.quanta(level) // lattice * count for level, count in enumerate(counts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,14 +63,11 @@ class Pairs:
 
     def summary(self) -> Summary:
         """Return the edges as cells, to be counted."""
-        level, counts = np.unique(self.level, return_counts=True)
-        quanta = exact_column(map(self.levels.quanta, level.tolist()))
-        return Summary(self.levels, 1, 1, CellColumns.counting(quanta, counts.astype(np.int64)))
+        return Summary.counting(self.levels, self.level)
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all edges, on a lattice of so many quanta."""
-        counts = np.bincount(self.level).tolist()
-        return sum(self.levels.quanta(level) // lattice * count for level, count in enumerate(counts))
+        return budget_mass(self.levels, self.level, lattice)
 
     def incidences(self) -> list[tuple[int, Integers, Integers]]:
         """Return, for each level that occurs, its nodes and how many of the level's edges each has."""

@@ -339,6 +339,13 @@ class Summary:
         return cls(levels, smallest, largest, CellColumns.of(cells))
 
     @classmethod
+    def counting(cls, levels: Levels, level: NDArray[np.int64]) -> Summary:
+        """Return records as cells, to be counted, from the level of each."""
+        found, counts = np.unique(level, return_counts=True)
+        quanta = exact_column(map(levels.quanta, found.tolist()))
+        return cls(levels, 1, 1, CellColumns.counting(quanta, counts.astype(np.int64)))
+
+    @classmethod
     def together(cls, summaries: Sequence[Summary]) -> Summary:
         """Return the summary of several tables' records together; there is at least one."""
         first = summaries[0]

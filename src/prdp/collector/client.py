@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
+from prdp.declare.strict_json import strict_json
 from prdp.errors import CollectorError, InvalidRequest
 from prdp.local.client.report import Report
 from prdp.safety.plain_text import printable
@@ -261,14 +261,10 @@ def _checked_token(token: str) -> str:
 
 def _facts(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body, parse_constant=_refused)
+        found = strict_json(body)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _refused(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not a number")
 
 
 def _harmless(given: Any) -> Any:

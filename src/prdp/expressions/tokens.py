@@ -37,13 +37,13 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 """Words that SQL may take for something else than a name."""
 
 
-def quoted(name: str) -> str:
+def quoted(name: str, mark: str = '"') -> str:
     """Return a column's name in quotes, whatever is in it.
 
-    >>> print(quoted("net worth"), quoted('12" vinyl'))
-    "net worth" "12"" vinyl"
+    >>> print(quoted("net worth"), quoted('12" vinyl'), quoted("net worth", "`"))
+    "net worth" "12"" vinyl" `net worth`
     """
-    return '"' + name.replace('"', '""') + '"'
+    return mark + name.replace(mark, mark + mark) + mark
 
 
 def text_literal(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.cells.edges import Integers, Pairs
+from prdp.cells.edges import Integers, Pairs, budget_mass
 from prdp.levels import Levels
 from prdp.mechanisms._packing import Packing
 
@@ -73,8 +73,7 @@ class Packed:
 
     def mass(self, lattice: int) -> int:
         """Return the budget mass of all records."""
-        counts = np.bincount(self.level).tolist()
-        return sum(self.levels.quanta(level) // lattice * count for level, count in enumerate(counts))
+        return budget_mass(self.levels, self.level, lattice)
 
     def slack(self, per_quantum: Fraction) -> int:
         """Return the maximum excess of the certified value over the optimum: 2^-8 of the least allowance."""

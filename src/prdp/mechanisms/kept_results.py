@@ -7,11 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from prdp.cells.columns import exact_column
 from prdp.cells.edges import Integers
-from prdp.cells.summary import CellColumns, Summary
+from prdp.cells.summary import Summary
 from prdp.levels import PER_OCTAVE, Levels
 from prdp.mechanisms.framework import SPLIT
 from prdp.mechanisms.partition import DomainFinder
@@ -40,9 +37,7 @@ class UsedRecords:
 
     def counted(self) -> Summary:
         """Return the records as cells, to be counted."""
-        level, counts = np.unique(self.level, return_counts=True)
-        quanta = exact_column(map(self.levels.quanta, level.tolist()))
-        return Summary(self.levels, 1, 1, CellColumns.counting(quanta, counts.astype(np.int64)))
+        return Summary.counting(self.levels, self.level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from prdp.declare.keys import MAX_KEYS
 from prdp.noise.chances import Chances, EntropyChances
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import exp_bounds
+from prdp.noise.spread import log
 from prdp.release.raw_answer import Caveat
 
 _SURE = math.log(10)
@@ -127,7 +128,7 @@ def threshold(weight: Fraction, scale: Fraction) -> int:
     >>> sum(noise.probability(k) for k in range(n - 1, n + 500)) <= 0.01
     False
     """
-    guess = max(1, int(Fraction(_log(1 / weight) - math.log1p(math.exp(-float(1 / scale)))) * scale))
+    guess = max(1, int(Fraction(log(1 / weight) - math.log1p(math.exp(-float(1 / scale)))) * scale))
     step = 1 + guess // 2**30  # the guess is a float's
     low, high = max(0, guess - step), guess + step
     while _reached_too_often(low, weight, scale) is False and low > 0:
@@ -152,10 +153,6 @@ def _reached_too_often(n: int, weight: Fraction, scale: Fraction) -> bool:
         if tail[1] <= allowed[0]:
             return False
         bits *= 2
-
-
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def surely(price: Fraction) -> Fraction:

@@ -39,7 +39,7 @@ class DividedContract(Brevity):
         groups = read_grouping([bins("v", [-(2**63), 0, 8, 2**63])], None, engine.schema)
         policy = PERSONAL.within(engine.schema, {})
         for privacy_unit, where in (("job", None), ("x", "eps < 1")):
-            unit, condition = PrivacyUnit(privacy_unit), _condition(engine, where)
+            unit, condition = PrivacyUnit(privacy_unit), read_condition(engine, where)
             reading = UnitRead(policy, policy.levels, unit, None, "sum", condition, groups, once=True)
             assert engine.fold_units(reading) == reference_units(UNITS, reading), privacy_unit
             for caps in rising_caps(reading):
@@ -54,7 +54,7 @@ class DividedContract(Brevity):
         for top in (100, 2**46):
             measure = Measure("v", Fraction(1), -top, top)
             plain = UnitRead(
-                policy, policy.levels, PrivacyUnit("job"), measure, "sum", _condition(engine, "v < 5000")
+                policy, policy.levels, PrivacyUnit("job"), measure, "sum", read_condition(engine, "v < 5000")
             )
             alone = replace(plain, centers=(-700,))
             assert engine.fold_units(alone) == reference_units(UNITS, alone), top
@@ -86,7 +86,7 @@ class DividedContract(Brevity):
                     found = engine.divided(reading)
                     assert tuple(found) == reference_divided(records, reading), reading
             rows = RowRead(
-                PERSONAL.within(engine.schema, {}), _DIVIDED, ("v", "job"), 3, _condition(engine, "v > 5")
+                PERSONAL.within(engine.schema, {}), _DIVIDED, ("v", "job"), 3, read_condition(engine, "v > 5")
             )
             asked = DividedRowRead(rows, PrivacyUnit("job", one_row=one_row), PERSONAL.levels)
             table, levels = engine.divided_rows(asked)
@@ -103,7 +103,7 @@ def divided_readings(  # noqa: PLR0917
     groups: Grouping | None,
 ) -> Iterator[DividedRead]:
     """Yield reads of divided budgets, one of each kind that there is."""
-    policy, condition = PERSONAL.within(engine.schema, {}), _condition(engine, where)
+    policy, condition = PERSONAL.within(engine.schema, {}), read_condition(engine, where)
     rows = CellRead(policy, _DIVIDED, {}, measure, condition, groups)
     keys = KeyRead(policy, _DIVIDED, column, condition, groups)
     counted = replace(rows, measure=None)
@@ -116,5 +116,6 @@ def divided_readings(  # noqa: PLR0917
         yield DividedRead(rows, unit, policy.levels, "group", "min")
 
 
-def _condition(engine: Engine, where: str | None) -> Node | None:
+def read_condition(engine: Engine, where: str | None) -> Node | None:
+    """Return a filter over the contract's table; None for none."""
     return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None

@@ -19,16 +19,12 @@ from prdp.declare.groups import Grouping, bins, date_trunc, read_grouping
 from prdp.declare.units import PrivacyUnit
 from prdp.engines.engine import Engine
 from prdp.errors import InvalidRequest, PrdpError
-from prdp.expressions.check import check
-from prdp.expressions.nodes import Node
-from prdp.expressions.parse import parse
 from prdp.expressions.tokens import is_writable
 from prdp.ledger import MemoryLedger
 from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
-from prdp.schema import Kind
 from prdp.tables.table import open as open_table
-from prdp.testing.divided_contract import DividedContract
+from prdp.testing.divided_contract import DividedContract, read_condition
 from prdp.testing.engine_records import (
     BUDGETS,
     DAYS,
@@ -145,11 +141,6 @@ def unit_reading(  # noqa: PLR0917
     return UnitRead(
         policy, policy.levels, PrivacyUnit(privacy_unit), measure, fold, read_condition(engine, where), groups
     )
-
-
-def read_condition(engine: Engine, where: str | None) -> Node | None:
-    """Return a filter over the contract's table; None for none."""
-    return check(parse(where), engine.schema, Kind.BOOLEAN, where) if where else None
 
 
 _TEXTS = [

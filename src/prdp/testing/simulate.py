@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeGuard, overload
 
-from prdp.declare.exact import Exact, exact
+from prdp.declare.exact import Exact, exact, is_integer
 from prdp.errors import InvalidRequest
 from prdp.graphs.graph import Graph, GraphQuery
 from prdp.graphs.links import Links
@@ -128,14 +128,10 @@ def simulate(
 
 def refuse_unless_repeatable(runs: int, seed: int) -> None:
     """Refuse what is not a number of runs, or no seed; a truth value is neither."""
-    if not _is_whole(runs) or not 1 <= runs <= MAX_RUNS:
+    if not is_integer(runs) or not 1 <= runs <= MAX_RUNS:
         raise InvalidRequest(f"runs={_shown(runs)} is not a number of runs: a whole number, 1 to 10^9.")
-    if not _is_whole(seed) or seed.bit_length() > _SEED_BITS:
+    if not is_integer(seed) or seed.bit_length() > _SEED_BITS:
         raise InvalidRequest(f"seed={_shown(seed)} is no seed: a whole number, of at most {_SEED_BITS} bits.")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _shown(value: object) -> str:

@@ -12,6 +12,7 @@ from prdp.engines.clickhouse.session import Server, fails
 from prdp.engines.origins import Origins, untraced
 from prdp.errors import InvalidRequest
 from prdp.expressions.datetimes import DAY
+from prdp.expressions.tokens import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 _WHOLE = {
@@ -298,7 +299,7 @@ class FoundTable:
     @property
     def path(self) -> str:
         """Its name in statements."""
-        return ".".join(map(_name, self.place))
+        return ".".join(quoted(name, "`") for name in self.place)
 
     @property
     def row_by_row(self) -> bool:
@@ -423,7 +424,7 @@ def _read_as(column: str, native: str, default: str, *, outside: bool) -> tuple[
         return _COMPUTED
     if outside and "Date32" in native:
         return _DAYS_OUTSIDE
-    return read_as(native, _name(column))
+    return read_as(native, quoted(column, "`"))
 
 
 def catalogue_rows(server: Server, sql: str, settings: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -438,10 +439,6 @@ def catalogue_rows(server: Server, sql: str, settings: Mapping[str, str]) -> lis
 
 def _sql_text(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _name(value: str) -> str:
-    return "`" + value.replace("`", "``") + "`"
 
 
 Ask = Callable[[str], list[tuple[str, ...]]]

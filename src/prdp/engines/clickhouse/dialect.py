@@ -21,7 +21,7 @@ from prdp.engines.clickhouse.datetimes import (
     text,
     text_to_moment,
 )
-from prdp.engines.statements.translate import Dialect, Rule, counts_from_one
+from prdp.engines.statements.translate import Dialect, Rule, counts_from_one, unmaterialized
 from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
 
 _OWN_BITS = 2**52
@@ -375,11 +375,6 @@ def _in_list(node: exp.Expression) -> exp.Expression:
     return exp.Paren(this=exp.or_(*same))
 
 
-def _cte(node: exp.Expression) -> exp.Expression:
-    node.set("materialized", None)
-    return node
-
-
 def _operand(node: exp.Expression) -> exp.Expression:
     operand: exp.Expression = node.this
     return operand.copy()
@@ -413,7 +408,7 @@ _OWN: Mapping[str, Rule] = {
     "Window": _around_aggregate,
     "Sum": _sum,
     "In": _in_list,
-    "CTE": _cte,
+    "CTE": unmaterialized,
     "Collate": _operand,
     "Encode": _operand,
     "Join": _join,

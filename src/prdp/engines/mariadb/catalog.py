@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from prdp.engines.sources.checks import column_type, refuse_ambiguous
 from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import quoted
 from prdp.schema import ColumnType, Kind, Schema
 
 Ask = Callable[..., list[tuple[Any, ...]]]
@@ -71,8 +73,7 @@ class MariaTable:
         return f"{_quoted(slot)} AS (SELECT {', '.join(items) or '1 AS prdp_one'} FROM {self.path})"
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+_quoted = partial(quoted, mark="`")
 
 
 def find_table(ask: Ask, shown: str, table: str, *, rows_are_records: bool) -> MariaTable:

@@ -33,7 +33,10 @@ from prdp.engines.statements.translate import (
     counts_from_one,
     form,
     named_subquery,
+    of_whole_numbers,
+    raw,
     replaced_columns,
+    unmaterialized,
 )
 from prdp.errors import InvalidRequest
 
@@ -46,11 +49,6 @@ _ANY_TEXT = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
 
 _ANY_CHARACTER = "(?s)"
 """Prefix of the patterns that are made of LIKE."""
-
-
-def raw(text: str) -> exp.Expression:
-    """Return a piece of SQL that is written as it is."""
-    return exp.Literal(this=text, is_string=False)
 
 
 def text_of(value: str) -> str:
@@ -72,7 +70,7 @@ def cast(node: exp.Expression) -> exp.Expression:  # noqa: C901, PLR0911  (one r
         if node.this.is_string:
             value = float(node.this.name)
             return number(value) if value == value else exp.Null()  # noqa: PLR0124  (NaN)
-        if isinstance(inner, exp.Add | exp.Sub | exp.Mul | exp.Div) and not _is_whole(inner):
+        if isinstance(inner, exp.Add | exp.Sub | exp.Mul | exp.Div) and not of_whole_numbers(inner):
             return exp.Paren(this=guarded(inner))
         return form("CAST(a AS DOUBLE)", NAME, a=node.this)
     if target == "ARRAY":
@@ -92,11 +90,6 @@ def cast(node: exp.Expression) -> exp.Expression:  # noqa: C901, PLR0911  (one r
     if target in {"VARCHAR", "TEXT"}:
         return _text_of(node)
     raise InvalidRequest(f"MariaDB does not support a cast to {target}, which this query needs.")
-
-
-def _is_whole(operation: exp.Expression) -> bool:
-    kinds = (side.unnest().type for side in (operation.this, operation.expression))
-    return all(kind is not None and kind.this == exp.DType.BIGINT for kind in kinds)
 
 
 def _text_of(node: exp.Expression) -> exp.Expression:
@@ -392,17 +385,12 @@ def _join(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _common_table(node: exp.Expression) -> exp.Expression:
-    node.set("materialized", None)
-    return node
-
-
 MARIADB = Dialect(
     NAME,
     rules={
         **DOUBLES,
         **VALUES,
-        "CTE": _common_table,
+        "CTE": unmaterialized,
         "Identifier": _quoted,
         "Join": _join,
         "Literal": _literal,

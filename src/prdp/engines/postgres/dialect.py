@@ -29,6 +29,7 @@ from prdp.engines.statements.translate import (
     counts_from_one,
     form,
     named_subquery,
+    of_whole_numbers,
     replaced_columns,
 )
 from prdp.expressions.texts import CAPITALS, SMALL_LETTERS
@@ -157,14 +158,9 @@ def cast(node: exp.Expression) -> exp.Expression:
     """Write a cast; around an operation on doubles it marks that the result may overflow."""
     inner = node.this
     arithmetic = isinstance(inner, exp.Add | exp.Sub | exp.Mul | exp.Div)
-    if not (node.to.this == exp.DType.DOUBLE and arithmetic and not _is_whole(inner)):
+    if not (node.to.this == exp.DType.DOUBLE and arithmetic and not of_whole_numbers(inner)):
         return node
     return exp.Paren(this=guarded(inner))
-
-
-def _is_whole(operation: exp.Expression) -> bool:
-    kinds = (side.unnest().type for side in (operation.this, operation.expression))
-    return all(kind is not None and kind.this == exp.DType.BIGINT for kind in kinds)
 
 
 def try_cast(node: exp.Expression) -> exp.Expression:

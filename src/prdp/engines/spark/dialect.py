@@ -15,7 +15,7 @@ from functools import cache, partial
 
 from sqlglot import exp
 
-from prdp.engines.statements.translate import Dialect, Rule, counts_from_one, form
+from prdp.engines.statements.translate import Dialect, Rule, counts_from_one, form, raw
 from prdp.expressions.texts import lower, upper
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,;:/()\[\]|~*+?!=<>^%&@#-]*")
@@ -144,11 +144,6 @@ def _spark(text: str, **parts: exp.Expression) -> exp.Expression:
     return form(text, "spark", **parts)
 
 
-def _raw(text: str) -> exp.Expression:
-    """Return a piece of SQL that is written as it is."""
-    return exp.Literal(this=text, is_string=False)
-
-
 def _of_one(template: str, node: exp.Expression) -> exp.Expression:
     argument = node.this if not isinstance(node, exp.Anonymous) else node.expressions[0]
     return exp.Paren(this=_spark(template, x=argument))
@@ -156,8 +151,8 @@ def _of_one(template: str, node: exp.Expression) -> exp.Expression:
 
 def _literal(node: exp.Expression) -> exp.Expression:
     if node.args["is_string"]:
-        return _raw(text_of(node.this))
-    return _raw(f"{node.this}D") if set(node.this.lower()) & set(".e") else node
+        return raw(text_of(node.this))
+    return raw(f"{node.this}D") if set(node.this.lower()) & set(".e") else node
 
 
 def _cast(node: exp.Expression, *, may_fail: bool = False) -> exp.Expression:
@@ -217,12 +212,12 @@ def _array(node: exp.Expression) -> exp.Expression:
         kind = items[0].to.sql(dialect="spark")
     else:
         kind = "DOUBLE" if "e" in whole else "BIGINT"
-    return _raw(f"CAST(SPLIT({text_of(whole)}, ',') AS ARRAY<{kind}>)")
+    return raw(f"CAST(SPLIT({text_of(whole)}, ',') AS ARRAY<{kind}>)")
 
 
 def _split(node: exp.Expression) -> exp.Expression:
     """Return the parts of a text; the separator is one character, and no pattern."""
-    separator = _raw(text_of(f"[{_text(node.expression)}]"))
+    separator = raw(text_of(f"[{_text(node.expression)}]"))
     return _spark("SPLIT(x, y)", x=node.this, y=separator)
 
 
@@ -276,7 +271,7 @@ def _star(node: exp.Expression) -> exp.Expression:
         return node
     names = ", ".join(item.alias for item in replaced)
     items = ", ".join(item.sql(dialect="spark") for item in replaced)
-    return _raw(f"* EXCEPT ({names}), {items}")
+    return raw(f"* EXCEPT ({names}), {items}")
 
 
 def _sum(node: exp.Expression) -> exp.Expression:
@@ -319,13 +314,13 @@ def _truncated(node: exp.Expression) -> exp.Expression:
 
 def _since_1970(moment: exp.Expression) -> exp.Expression:
     return exp.Anonymous(
-        this="TIMESTAMPDIFF", expressions=[exp.var("MICROSECOND"), _raw(_EPOCH), moment.copy()]
+        this="TIMESTAMPDIFF", expressions=[exp.var("MICROSECOND"), raw(_EPOCH), moment.copy()]
     )
 
 
 def _moment(micros: exp.Expression) -> exp.Expression:
     return exp.Anonymous(
-        this="TIMESTAMPADD", expressions=[exp.var("MICROSECOND"), micros.copy(), _raw(_EPOCH)]
+        this="TIMESTAMPADD", expressions=[exp.var("MICROSECOND"), micros.copy(), raw(_EPOCH)]
     )
 
 
@@ -343,12 +338,12 @@ def _full_match(node: exp.Expression) -> exp.Expression:
     pattern = _text(node.expression)
     if pattern.startswith(_UNICODE):
         return _spark("IS_VALID_UTF8(x)", x=node.this)
-    return _spark("x RLIKE y", x=node.this, y=_raw(text_of(by_segments(pattern))))
+    return _spark("x RLIKE y", x=node.this, y=raw(text_of(by_segments(pattern))))
 
 
 def _mapped(change: Callable[[str], str], node: exp.Expression) -> exp.Expression:
     before, after = letters(change)
-    return _spark("TRANSLATE(x, y, z)", x=node.this, y=_raw(before), z=_raw(after))
+    return _spark("TRANSLATE(x, y, z)", x=node.this, y=raw(before), z=raw(after))
 
 
 def _renamed(name: str, node: exp.Expression) -> exp.Expression:

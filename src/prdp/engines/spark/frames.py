@@ -12,10 +12,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from prdp.engines.sources.checks import refuse_ambiguous
 from prdp.errors import InvalidRequest
+from prdp.expressions import tokens
 from prdp.schema import ColumnType, Kind, Schema
 
 _WHOLE = {"tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT"}
@@ -119,9 +121,8 @@ def _as_declared(column: Any) -> ColumnType:
     return kind if column.nullable else kind.never_null()
 
 
-def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it."""
-    return "`" + name.replace("`", "``") + "`"
+quoted = partial(tokens.quoted, mark="`")
+"""Write a column's name as Spark reads it."""
 
 
 def _as_read(name: str, column: ColumnType) -> str:

@@ -172,6 +172,23 @@ def counts_from_one(place: exp.Expression) -> bool:
     return place.type is not None and place.type.this == exp.DType.UNKNOWN
 
 
+def of_whole_numbers(operation: exp.Expression) -> bool:
+    """Return whether both sides of an operation are known to be whole numbers."""
+    kinds = (side.unnest().type for side in (operation.this, operation.expression))
+    return all(kind is not None and kind.this == exp.DType.BIGINT for kind in kinds)
+
+
+def raw(text: str) -> exp.Expression:
+    """Return a piece of SQL that is written as it is."""
+    return exp.Literal(this=text, is_string=False)
+
+
+def unmaterialized(node: exp.Expression) -> exp.Expression:
+    """Leave out of a common table expression whether it is kept, for dialects that have no word for it."""
+    node.set("materialized", None)
+    return node
+
+
 def form(text: str, dialect: str, **parts: exp.Expression) -> exp.Expression:
     """Return SQL of a dialect in which names represent nodes.
 
