@@ -17,6 +17,9 @@ from tests.cli.running import quickly, write_ledger, write_project, write_study
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```console\n\$ prdp (.*)\n((?:.*\n)*?)```", PAGE)
 
+LONG = ("engine check duckdb",)
+"""Examples that take long; ``make test-slow`` runs them."""
+
 
 def section(command: str) -> str:
     return PAGE.partition(f"\n## prdp {command}\n")[2].partition("\n## ")[0]
@@ -62,7 +65,13 @@ def test_no_section_names_an_option_that_is_gone(command: str) -> None:
     assert set(re.findall(r"`(--[a-z-]{2,})", section(command))) <= {*options(COMMANDS[command]), "--help"}
 
 
-@pytest.mark.parametrize(("example", "shown"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
+@pytest.mark.parametrize(
+    ("example", "shown"),
+    [
+        pytest.param(*example, id=example[0], marks=[pytest.mark.slow] if example[0] in LONG else [])
+        for example in EXAMPLES
+    ],
+)
 def test_an_example_runs_as_shown(
     example: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,6 +138,7 @@ class TestSum(OnThisUniverse):
         }
 
 
+@pytest.mark.slow
 class TestCoarseGate(TestSum):
     variant_of = TestSum
     runs = 400  # its twin of answers is caught with so many, and not with 160

@@ -95,6 +95,7 @@ class TestMedian(MechanismContract):
         return {"weights not clipped": Twin(test_rank.made(test_rank.Unclipped), "range, light weights")}
 
 
+@pytest.mark.slow
 class TestUnitWeighted(TestMedian):
     """Nothing is searched: a row weighs in proportion to its part, up to 1 for a part on a known level."""
 
