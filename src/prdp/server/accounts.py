@@ -220,6 +220,8 @@ def change(
     if not stays and before == OWNER and not rows.one(others, person)[0]:
         raise RequestRefused("last_owner")
     when = since if disabled is None else now * disabled
+    if (role or before, bool(when)) == (before, bool(since)):
+        return
     rows.run(
         "UPDATE {}people SET role = ?, disabled = ?, generation = generation + 1 WHERE id = ?",
         role or before,

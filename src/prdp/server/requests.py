@@ -324,41 +324,32 @@ def _move(rows: StoreRows, dataset: str, begins: int, besides: str | None) -> No
 def charged(rows: StoreRows, request: Request, charge: Charge, *, new: bool) -> None:
     """Take a request's whole share out of its purse with its first charge, in the ledger's transaction.
 
-    A statement may be several charges; the later ones are paid for already, and may not be known before the
-    answer is. A charge that somebody left unanswered is taken up by those alone who could have paid for it.
+    A statement may be several charges; the later ones are paid for already, and have the line of the first:
+    a line of their own would tell when they were made. A charge that somebody left unanswered is taken up by
+    those alone who could have paid for it.
     """
-    begins, publish = int(request.begins or 0), int(request.publish or 0)
     there = rows.one(
         "SELECT request FROM {}spends WHERE dataset = ? AND charge = ?", request.dataset, charge.number
     )
     if there is not None and there[0] == request.id:
         return  # a retry
-    mine = rows.one("SELECT 1 FROM {}spends WHERE request = ?", request.id)
+    mine = rows.one("SELECT number FROM {}spends WHERE request = ?", request.id)
     parts = 0 if mine else request.parts
+    purse = (request.person, request.dataset, request.kind)
     room = rows.one(
-        "SELECT granted - spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?",
-        request.person,
-        request.dataset,
-        request.kind,
+        "SELECT granted - spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?", *purse
     )
     if room is None or room[0] < parts:
         raise RequestRefused("purse")
-    body = {"request": request.id, "table": request.dataset, "charge": charge.number}
-    at = publish if mine else begins
+    number = int(mine[0]) if mine else _note_charge(rows, request, charge, taken_up=there is not None)
     if there is not None:
-        audit.append(rows, at, request.person, "taken_up", body)
         return
-    receipt = audit.append(rows, at, request.person, "charged", body | {"share": purses.share_of(parts)})
     rows.run(
-        "UPDATE {}purses SET spent = spent + ? WHERE person = ? AND dataset = ? AND kind = ?",
-        parts,
-        request.person,
-        request.dataset,
-        request.kind,
+        "UPDATE {}purses SET spent = spent + ? WHERE person = ? AND dataset = ? AND kind = ?", parts, *purse
     )
     rows.insert(
         "spends", dataset=request.dataset, charge=charge.number, token=charge.token, request=request.id,
-        person=request.person, kind=request.kind, parts=parts, number=receipt.number,
+        person=request.person, kind=request.kind, parts=parts, number=number,
     )  # fmt: skip
     if new and not mine:
         rows.run(
@@ -368,6 +359,13 @@ def charged(rows: StoreRows, request: Request, charge: Charge, *, new: bool) -> 
             parts,
             request.dataset,
         )
+
+
+def _note_charge(rows: StoreRows, request: Request, charge: Charge, *, taken_up: bool) -> int:
+    """Write the line of a request's first charge; its time is the slot's."""
+    body = {"request": request.id, "table": request.dataset, "charge": charge.number, "share": request.share}
+    kind = "taken_up" if taken_up else "charged"
+    return audit.append(rows, int(request.begins or 0), request.person, kind, body).number
 
 
 def publish(rows: StoreRows, request: Request, answers: str | None, failed: str, remaining: Fraction) -> None:

@@ -122,7 +122,7 @@ CREATE TABLE {s}spends (
 """
 """{s} is the prefix of names: none in a file, a schema in a database."""
 
-_KEPT = ("audit", "audit_bodies", "answers", "spends")
+_KEPT = ("audit", "answers", "spends")
 """Tables whose rows are added, and neither changed nor removed."""
 
 _LOCK = 0x70726470_73657276

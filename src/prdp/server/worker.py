@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -37,12 +36,31 @@ _LOOK_SECONDS = 0.1
 _WAIT_SECONDS = 10.0
 
 
+class Clock:
+    """The time, and waiting for it."""
+
+    def now(self) -> float:
+        """Return the seconds since 1970."""
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+_CLOCK = Clock()
+ANSWERING = "prdp-answering"
+"""The name of a thread that reads records."""
+
+
 class SlotLine:
     """Answers the requests about one table, one slot after the other."""
 
-    def __init__(self, store: Store, name: str, table: Table, listed: dict[str, Any]) -> None:
+    def __init__(
+        self, store: Store, name: str, table: Table, listed: dict[str, Any], clock: Clock = _CLOCK
+    ) -> None:
         self._store, self._name, self._table = store, name, table
-        self._clock: Callable[[], float] = time.time
+        self._clock = clock
         self.listed = listed
         self.woken = threading.Event()
 
@@ -54,7 +72,7 @@ class SlotLine:
     def run(self) -> None:
         """Answer requests, for ever; what fails is tried again after a while."""
         with self._store.writing() as rows:
-            requests.resume(rows, self._name, int(self._clock()) + 1)
+            requests.resume(rows, self._name, int(self._clock.now()) + 1)
         while True:
             try:
                 if not self.answer_next():
@@ -75,12 +93,12 @@ class SlotLine:
             requests.begin(rows, request)
         outcome: Future[tuple[str | None, str]] = Future()
         work = partial(self._outcome, request)
-        thread = threading.Thread(target=lambda: outcome.set_result(work()), daemon=True)
+        thread = threading.Thread(target=lambda: outcome.set_result(work()), name=ANSWERING, daemon=True)
         thread.start()
         self._sleep_until(request.publish or 0)
         while not outcome.done():
             with self._store.writing() as rows:
-                end = requests.overrun(rows, request, int(self._clock()))
+                end = requests.overrun(rows, request, int(self._clock.now()))
             request = replace(request, publish=end)
             self._sleep_until(end)
         answers, failed = outcome.result()
@@ -90,8 +108,8 @@ class SlotLine:
         return True
 
     def _sleep_until(self, at: int) -> None:
-        while (left := at - self._clock()) > 0:
-            time.sleep(min(left, 1.0))
+        while (left := at - self._clock.now()) > 0:
+            self._clock.sleep(min(left, 1.0))
 
     def _outcome(self, request: Request) -> tuple[str | None, str]:
         """Return the answers as JSON, or the code of a failure: neither is known before its time."""
@@ -118,7 +136,9 @@ class SlotLine:
         return json.dumps(answers_to_json(found), allow_nan=False)
 
 
-def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str, SlotLine]:
+def open_lines(
+    opened_project: Project, store: Store, deadline: int, clock: Clock = _CLOCK
+) -> dict[str, SlotLine]:
     """Open all tables with their ledgers, and refuse a store or a ledger that is behind the other."""
     lines, charges = {}, {}
     for name in opened_project:
@@ -126,7 +146,7 @@ def open_lines(opened_project: Project, store: Store, deadline: int) -> dict[str
         if not isinstance(table, Table):
             continue  # joins are not served
         ledger: Any = table.ledger
-        lines[name] = SlotLine(store, name, table, opened_project.listed_for(name))
+        lines[name] = SlotLine(store, name, table, opened_project.listed_for(name), clock)
         charges[name] = ledger.charged_by
     with store.writing() as rows:
         audit.verify(rows)

@@ -1,0 +1,176 @@
+"""A server in real processes, killed and asked by many at once, on a file and on PostgreSQL."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from prdp.ledger import DurableLedger
+from prdp.projects.project import project
+from prdp.server import audit, running
+from prdp.server.purses import parts_of, share_of
+from tests.server.running import ROOT, Running, begun
+from tests.server.serving import COUNT, write_project
+
+pytestmark = pytest.mark.slow
+
+ANALYSTS = tuple(f"a{k}" for k in range(8))
+
+
+@pytest.fixture(params=["file", "postgres"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+    """Serve a project whose ledgers are files, or are in a database; each analyst may spend 0.05."""
+    places: tuple[str, str] = ("", "")
+    if request.param == "postgres":
+        make: Callable[[], str] = request.getfixturevalue("new_database")
+        address = make()
+        mark = "&" if "?" in address else "?"
+        places = (f"{address}{mark}ledger=visits", f"{address}{mark}ledger=loans")
+    with begun(write_project(tmp_path, *places), *ANALYSTS, alone="0.05") as made:
+        yield made
+
+
+def accounts_agree(server: Running, *, at_most: str) -> tuple[int, int]:
+    """Check that charges, spends and audit lines are one; return how many charges and requests there are."""
+    read = project(server.project)
+    ledger = DurableLedger(read.ledger_of("visits"))
+    entries = {entry.number: entry for entry in ledger.entries}
+    with server.store.reading() as rows:
+        audit.verify(rows)
+        spends = rows.all(
+            "SELECT charge, request, person, parts, number FROM {}spends WHERE dataset = 'visits'"
+        )
+        lines = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'charged'")}
+        purses = rows.all("SELECT person, spent FROM {}purses WHERE dataset = 'visits' AND kind = 'alone'")
+        people = dict(rows.all("SELECT id, name FROM {}people"))
+        requests = rows.all("SELECT id FROM {}requests")
+        numbers = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'asked'")}
+    assert len(numbers) == len(requests)
+    assert entries.keys() == {charge for charge, *_ in spends}
+    assert {number for *_, number in spends} <= lines
+    for charge, _, person, parts, _ in spends:
+        assert entries[charge].who == f"served:{people[person]}"
+        assert parts == parts_of(share_of(parts)) == entries[charge].share * 10**12
+    for person, spent in purses:
+        assert spent == sum(parts for _, _, who, parts, _ in spends if who == person) <= parts_of(at_most)
+    assert running.verify(server.project, None)[1] == []
+    return len(entries), len(requests)
+
+
+def test_kills_retries_and_crowds_never_spend_more_than_the_purse_nor_lose_an_audit_line(
+    server: Running,
+) -> None:
+    chance, kills, done = random.Random(7), [0, 0], threading.Event()
+
+    def ask(who: str) -> set[int]:
+        statuses = set()
+        for turn in range(8):  # 0.08, and 0.05 is there
+            statement = f"{COUNT} WHERE days < {10 * turn + ANALYSTS.index(who) + 1}"
+            for _ in range(3):  # the same key: a client that heard nothing
+                statuses.add(server.question(who, statement, "0.01", f"key{turn}")[0])
+        return statuses
+
+    def kill() -> None:
+        while not done.wait(0.5 + 2 * chance.random()):
+            which = chance.randrange(2)
+            server.kill(("front", "engine")[which])
+            kills[which] += 1
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    try:
+        with ThreadPoolExecutor(len(ANALYSTS)) as pool:
+            statuses = set().union(*pool.map(ask, ANALYSTS))
+        time.sleep(5)
+    finally:
+        done.set()
+        killing.join()
+    assert {202, 402} <= statuses <= {200, 202, 402, 429, 503}
+    assert min(kills) > 0
+    with server.store.reading() as rows:
+        waiting = [number for (number,) in rows.all("SELECT id FROM {}requests")]
+        whose = dict(rows.all("SELECT r.id, p.name FROM {}requests r JOIN {}people p ON p.id = r.person"))
+    answers = {}
+    for number in waiting:
+        found = server.published(whose[number], number)
+        if found["release"]:
+            answers[number] = server.ask("GET", f"/v1/releases/{number}", who=whose[number])[1]
+    charges, requests = accounts_agree(server, at_most="0.05")
+    assert charges
+    assert requests <= 8 * 5
+    for number, answer in list(answers.items())[:5]:  # asked again, under another key
+        status, again = server.question(
+            whose[number], answer["statement"], answer["share"], f"again{number[:8]}"
+        )
+        assert (status, again["release"]) == (200, number)
+        assert server.ask("GET", f"/v1/releases/{number}", who=whose[number])[1] == answer
+    assert accounts_agree(server, at_most="0.05") == (charges, requests)
+
+
+def test_two_hundred_parallel_sessions_spend_one_purse_once(server: Running) -> None:
+    body = {"statement": COUNT, "share": "0.02"}
+    plan = server.ask("POST", "/v1/plans", body, "a0")[1]["plan"]
+    different = [{"statement": f"{COUNT} WHERE days < {k}", "share": "0.02"} for k in range(1, 81)]
+    planned = [
+        one | {"plan": server.ask("POST", "/v1/plans", one, "a0")[1]["plan"]} for one in different[:20]
+    ]
+
+    def send(number: int) -> tuple[int, str]:
+        if number % 2:
+            sent = (body | {"plan": plan}, f"same{number}")
+        else:
+            sent = (planned[number % 20], f"other{number}")
+        status, said = server.ask("POST", "/v1/requests", sent[0], "a0", idempotency_key=sent[1])
+        return status, said.get("id", said.get("code"))
+
+    with ThreadPoolExecutor(50) as pool:
+        said = list(pool.map(send, range(200)))
+    assert {status for status, _ in said} <= {200, 202, 402, 429}
+    admitted = {number for status, number in said if status == 202}
+    assert len(admitted) == 2  # 0.02 each, of 0.05
+    for number in admitted:
+        server.published("a0", number)
+    assert accounts_agree(server, at_most="0.05")[1] == 2
+
+
+def test_who_hangs_up_has_asked_all_the_same(server: Running) -> None:
+    body = {"statement": COUNT, "share": "0.01"}
+    plan = server.ask("POST", "/v1/plans", body, "a1")[1]["plan"]
+    raw = json.dumps(body | {"plan": plan})
+    headers = {"authorization": f"Bearer {server.tokens['a1']}", "content-type": "application/json",
+               "idempotency-key": "gone"}  # fmt: skip
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    connection.request("POST", "/v1/requests", raw, headers)
+    connection.close()
+    time.sleep(1)
+    status, found = server.ask("POST", "/v1/requests", json.loads(raw), "a1", idempotency_key="gone")
+    assert status in {200, 202}
+    assert server.published("a1", found["id"])["release"]
+    assert accounts_agree(server, at_most="0.05") == (1, 1)
+
+
+def test_a_second_server_and_an_unknown_head_are_refused(server: Running) -> None:
+    def started(*options: str) -> str:
+        command = [sys.executable, "-m", "prdp", "serve", "--project", str(server.project), "--port", "0"]
+        ran = subprocess.run(
+            [*command, *options], capture_output=True, text=True, check=False, timeout=120,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+        assert ran.returncode == 2
+        return ran.stderr
+
+    assert "another server of this project is running" in started()
+    server.stop()
+    assert "head that was kept" in started("--expect-head", "0" * 64)
+    server.start()
