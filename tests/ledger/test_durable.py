@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,30 @@ def test_charges_and_releases_are_there_after_reopening(ledger: DurableLedger, p
         ("b", Fraction(1, 7), "ana", None),
     ]
     assert again.charge("a", Fraction(1, 3)) == ANSWER
+
+
+def test_an_answer_that_was_looked_at_before_is_not_decoded_again(ledger: DurableLedger) -> None:
+    for number in range(3):
+        ledger.record(charged(ledger, f"question {number}", Fraction(1, 8)), ANSWER)
+    decoded: list[str] = []
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        decoded.extend([frame.f_code.co_name] * (event == "call"))
+
+    found: list[Any] = []
+    for _ in range(2):
+        decoded.clear()
+        sys.setprofile(enter)
+        try:
+            found.append(ledger.answered(lambda purpose: purpose != "question 1"))
+        finally:
+            sys.setprofile(None)
+        found.append(decoded.count("release_from_json"))
+    assert found == [found[0], 2, found[0], 0]
+    assert [(entry.purpose, entry.release) for entry in found[0]] == [
+        ("question 2", ANSWER),
+        ("question 0", ANSWER),
+    ]
 
 
 def test_a_charge_that_would_pass_the_whole_is_refused_and_not_written(ledger: DurableLedger) -> None:

@@ -52,7 +52,7 @@ from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.ledger.storage import Beside, LedgerTables, Storage, storage_of
 from prdp.ledger.verified import Account, Unsound, damaged, decoded, fact, rolled_back
 from prdp.regions.region import Region
-from prdp.release.table import Released
+from prdp.release.table import Released, ReleaseTable
 
 Done = TypeVar("Done")
 
@@ -87,6 +87,7 @@ class DurableLedger:
         self.begun = False
         self._beside: Beside | None = None
         self._known_rows = [self._verified(None)]
+        self._read_before: dict[str, Released] = {}
         if expected_head is not None:
             self._refuse_without(expected_head)
 
@@ -117,6 +118,7 @@ class DurableLedger:
         self.begun = False
         self._beside = None
         self._known_rows = [self._verified(seen)]
+        self._read_before = {}
 
     def asked_by(self, who: str, *, beside: Beside | None = None) -> DurableLedger:
         """Return the same account for somebody's question: charges carry that name, and quotas apply to it.
@@ -133,6 +135,7 @@ class DurableLedger:
         same.who = _label(who)
         same.begun = False
         same._storage, same._known_rows, same._beside = self._storage, self._known_rows, beside
+        same._read_before = self._read_before
         return same
 
     @property
@@ -230,7 +233,7 @@ class DurableLedger:
         def read(database: LedgerTables, account: Account) -> tuple[Entry, ...]:
             newest = (charge for charge in reversed(account.charges) if charge.number in account.answers)
             return tuple(
-                charge.entry(self._answer(database, account, charge.number))
+                charge.entry(self._recent_answer(database, account, charge.number))
                 for charge in islice(newest, LATEST)
                 if wanted(charge.purpose)
             )
@@ -494,6 +497,19 @@ class DurableLedger:
         if row is None or row.place != account.answers[number]:
             raise damaged(self.shown, "an answer is lost")
         return self._release(account, row)
+
+    def _recent_answer(self, database: LedgerTables, account: Account, number: int) -> Released:
+        """Read the release of a charge, or take it from memory: a row of that very hash was read before."""
+        row_hash = account.hashes[account.answers[number]]
+        known = self._read_before.get(row_hash)
+        if known is not None:
+            return known
+        found = self._answer(database, account, number)
+        if not isinstance(found, ReleaseTable) or len(found.releases) == 1:  # many groups are not kept
+            if len(self._read_before) >= 2 * LATEST:
+                self._read_before.clear()
+            self._read_before[row_hash] = found
+        return found
 
     def _release(self, account: Account, row: Row) -> Released:
         with decoded(self.shown):

@@ -77,7 +77,7 @@ class Asker:
         """Return whether a question's text is one that may tell a point."""
         if '"by"' in text or not any(f'"query": "{name}"' in text for name in _PARTS):
             return False
-        facts = facts_of(text)
+        facts = _recent_facts(text)
         return facts is not None and self.same(facts)
 
     def same(self, facts: Mapping[str, Any]) -> bool:
@@ -91,6 +91,12 @@ class Asker:
         if facts.get("over", []) != sorted(self.over) or facts.get("source", "") != self.source:
             return False
         return _same_condition(facts.get("where"), self.where)
+
+
+@lru_cache(maxsize=4096)
+def _recent_facts(text: str) -> Mapping[str, Any] | None:
+    """Return the facts of a recorded question; kept, since each new question is compared with all of them."""
+    return facts_of(text)
 
 
 def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: AnsweredCharges) -> str | None:
@@ -108,7 +114,7 @@ def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answere
     best: dict[str, tuple[tuple[bool, Fraction, int], dict[str, Any]]] = {}
     moved: set[str] = set()
     for charge in answered(asker.may_learn_from):  # only their releases are decoded
-        facts = facts_of(charge.purpose) or {}
+        facts = _recent_facts(charge.purpose) or {}
         snapshot = facts.get("snapshot", "") == asker.snapshot
         for kind, part, at, clipping in _recorded_points(facts["ask"], charge.release):
             if kind in moved or kind not in shares:
