@@ -94,7 +94,7 @@ def test_keys_of_json_may_have_any_name_and_types_are_declared(tmp_path: Path) -
     assert found(tmp_path / "t.jsonl", {name: "BIGINT"}) == Counter([(5,)])
     with pytest.raises(prdp.InvalidRequest, match=r"types=\{'balance': 'BIGINT'"):
         open_source(tmp_path / "t.jsonl", None)
-    with pytest.raises(prdp.InvalidRequest, match="is none that prdp reads"):
+    with pytest.raises(prdp.InvalidRequest, match="is not a type that prdp reads"):
         open_source(tmp_path / "t.jsonl", {"d": "JSON"})
 
 
