@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from html import escape
@@ -13,34 +12,7 @@ from typing import Any
 from prdp.collector.plan import StudyPlan
 from prdp.collector.rounds import ResultLine, lines_of
 from prdp.declare.exact import exact_share
-
-
-def shown(number: float | None) -> str:
-    """Return a number for reading: as many digits as it deserves.
-
-    >>> shown(1234.5), shown(0.01234), shown(-3.0), shown(None)
-    ('1,234', '0.0123', '-3', '–')
-    """
-    if number is None or not math.isfinite(number):
-        return "–"
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
-
-
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers between two ends, at most so many.
-
-    >>> ticks(0, 47)
-    [0.0, 10.0, 20.0, 30.0, 40.0]
-    """
-    span = high - low
-    if not math.isfinite(span) or span <= 0:
-        return [low]
-    rough = span / (most - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return [place * step for place in range(first, last + 1)]
-
+from prdp.serving.drawings import interval_chart, shown
 
 _ROUNDS = (
     "How many reports each round had, and what the rounds chose on their way: for example ε<sub>τ</sub>, "
@@ -117,59 +89,18 @@ def not_hidden() -> list[str]:
     return [_TOOK_PART, "When you sent it and from where, for whoever watches the network.", _EVERYBODY]
 
 
-MAX_LINES = 40
-_WIDTH, _LABELS, _RIGHT = 680, 190, 24
-_ROW, _TOP, _BOTTOM = 30, 12, 34
-_MAX_LABEL = 26
-
-
 def picture(lines: Sequence[ResultLine]) -> str:
     """Return the numbers that were heard as an SVG; an empty text where there are none.
 
     >>> picture([ResultLine("count", 1000.0, 804.0, 1196.0)]).count("<circle")
     1
     """
-    heard = [line for line in lines if line.heard][:MAX_LINES]
-    if not heard:
-        return ""
-    ends = [end for line in heard for end in (line.low or 0.0, line.high or 0.0, 0.0)]
-    low, high = min(ends), max(ends)
-    high = high if high > low else low + 1
-    scale = (_WIDTH - _LABELS - _RIGHT) / (high - low)
-
-    def across(number: float) -> float:
-        return round(_LABELS + (number - low) * scale, 1)
-
-    bottom = _TOP + _ROW * len(heard)
-    parts = [_tick(across(tick), bottom, tick) for tick in ticks(low, high)]
-    parts.append(f'<line class="zero" x1="{across(0)}" y1="{_TOP}" x2="{across(0)}" y2="{bottom}"/>')
-    for place, line in enumerate(heard):
-        parts.append(_row(line, _TOP + _ROW * place + _ROW // 2, across))
-    summary = "; ".join(
-        f"{line.label}: {shown(line.value)}, from {shown(line.low)} to {shown(line.high)}" for line in heard
-    )
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {bottom + _BOTTOM}" role="img" aria-labelledby="pt pd">'
-        '<title id="pt">The result, with its 95 % interval</title>'
-        f'<desc id="pd">{escape(summary)}</desc>'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _tick(x: float, bottom: int, number: float) -> str:
-    text = f'<text class="tick" x="{x}" y="{bottom + 20}" text-anchor="middle">{shown(number)}</text>'
-    return f'<line class="grid" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom + 4}"/>{text}'
-
-
-def _row(line: ResultLine, y: int, across: Callable[[float], float]) -> str:
-    low, value, high = (across(end or 0.0) for end in (line.low, line.value, line.high))
-    label = line.label if len(line.label) <= _MAX_LABEL else f"{line.label[: _MAX_LABEL - 1]}…"
-    caps = "".join(f'<line class="reach" x1="{x}" y1="{y - 5}" x2="{x}" y2="{y + 5}"/>' for x in (low, high))
-    return (
-        f'<text class="label" x="{_LABELS - 12}" y="{y + 5}" text-anchor="end">{escape(label)}</text>'
-        f'<line class="reach" x1="{low}" y1="{y}" x2="{high}" y2="{y}"/>{caps}'
-        f'<circle class="dot" cx="{value}" cy="{y}" r="5"/>'
-    )
+    heard = [
+        (line.label, line.value, line.low, line.high)
+        for line in lines
+        if line.value is not None and line.heard
+    ]
+    return interval_chart(heard, "The result, with its 95 % interval")
 
 
 _MAX_ROWS = 200
