@@ -260,6 +260,18 @@ class RemoteServer:
         body = {"statement": statement, "share": spelled_share(share)}
         return cast("dict[str, Any]", self.call("POST", "/v1/plans", body).body)
 
+    def explain(self, statement: str, share: Exact) -> Explanation:
+        """Return the dry run of a statement, in lines."""
+        plan = self.plan(statement, share)
+        if plan["stands"]:
+            costs = "nothing: it has been answered"
+        elif plan["needs_approval"]:
+            costs = f"{plan['cost']}, once a steward approves; {plan['left_approved']} is left for that"
+        else:
+            costs = f"{plan['cost']}; {plan['left']} is left to you without approval"
+        lines = (Line(str(label), str(words)) for label, words in plan["lines"])
+        return Explanation((Line("purse", costs), *lines))
+
     def ask(self, statement: str, share: Exact, purpose: str = "") -> SqlAnswers:
         """Spend a statement's share, wait for the time at which its answer is published, and return it.
 
@@ -337,7 +349,8 @@ def _accepted(reply: Reply) -> Reply:
     body = reply.body if isinstance(reply.body, dict) else {}
     message = str(body.get("message") or f"the server refused ({reply.status}).")
     if reply.status == 401:
-        raise InvalidRequest(f"{message} Sign in: prdp login URL.")
+        advice = "" if body.get("code") == "sign_in" else " In the shell: prdp login URL."
+        raise InvalidRequest(f"{message}{advice}")
     if reply.status == 402:
         asked, left = (fraction_of(str(body.get(name) or "0")) for name in ("asked", "left"))
         raise BudgetExhausted(asked, left, message)
@@ -515,9 +528,7 @@ class _RemoteQuestions(Questions[Answered]):
 
     def explain_sql(self, text: str, *, share: Exact) -> Explanation:
         """Return what a statement would cost, and what would be left; nothing is charged."""
-        plan = self._server.plan(text, share)
-        lines = [Line(str(label), str(words)) for label, words in plan.get("lines", ())]
-        return Explanation(tuple(lines or [Line("costs", str(plan["cost"]))]))
+        return self._server.explain(text, share)
 
 
 def _refuse_options(options: Options | None, *, redraw: bool) -> None:

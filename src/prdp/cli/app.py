@@ -34,6 +34,7 @@ COMMANDS = {
     "policy": "Show what a policy promises: its range, domains, a plot.",
     "demo": "Query a made-up bank, and compare with the true answers.",
     "local": "The local model: clients randomise their own records.",
+    "login": "Sign in to a server, for `prdp ask --server`.",
     "serve": "Serve the tables of prdp.toml to analysts.",
     "audit": "Verify what a server has done.",
     "collect": "Collect reports from real clients of the local model.",

@@ -16,7 +16,7 @@ from prdp.cli.formats import Format, key_in_words, refuse_unwritable, show_answe
 from prdp.cli.messages import complain, plain, write
 from prdp.cli.printing import number, reading
 from prdp.cli.table_options import STATEMENT, WRITTEN, read_statement_from
-from prdp.errors import InvalidRequest
+from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.ledger import shown_place
 from prdp.plan.explain import LABEL_WIDTH, Explanation
 from prdp.projects.project import named_in
@@ -188,6 +188,10 @@ _PLOT = typer.Option(
     show_default=False,
 )
 WHO = typer.Option(help="Author of the query, for the ledger.", show_default=False)
+SERVER = typer.Option(
+    help="Ask a server (prdp login URL), not a table here.", metavar="URL", show_default=False
+)
+PURPOSE = typer.Option(help="With --server, a sentence for whoever approves it.", show_default=False)
 DRY_RUN = typer.Option("--dry-run", help="Print the plan and its cost; reads no record.")
 STATEMENTS = typer.Option("--statements", help="With --dry-run, print the engine's statements in full.")
 REDRAW = typer.Option("--redraw", help="Pay for a new answer, even if the ledger has one.")
@@ -233,6 +237,8 @@ def ask(
     output: Annotated[Path | None, OUTPUT] = None,
     std_errors: Annotated[bool, STD_ERRORS] = False,
     plot: Annotated[str | None, _PLOT] = None,
+    server: Annotated[str | None, SERVER] = None,
+    purpose: Annotated[str | None, PURPOSE] = None,
 ) -> None:
     """Answer a SQL query with differential privacy.
 
@@ -240,6 +246,19 @@ def ask(
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
     statement, form = read_statement_from(statement, written), Format.JSON if as_json else form
+    if plot is not None and plot != TERMINAL:
+        refuse_unless_picture(plot)
+        optional_library("matplotlib", "plot")
+    if server is not None:
+        local = (table, policy, ledger, database, file, who, shares, keys, bounds, privacy_unit)
+        if any(one is not None for one in local) or redraw:
+            raise InvalidRequest("--server has tables of its own: with it, give a statement and --share.")
+        answers = _from_server(server, statement, share, purpose or "", dry_run=dry_run)
+        if answers is not None:
+            _write(answers, form, output, std_errors=std_errors, plot=plot)
+        return
+    if purpose is not None:
+        raise InvalidRequest("--purpose is for a steward of a server: add --server URL.")
     limits = {"at_most": at_most, "at_least": at_least}
     columns = {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}
     place = {"database": database, "table_name": table_name, "ledger": ledger}
@@ -250,18 +269,36 @@ def ask(
         write(readable(opened.explain_sql(statement, share=share, shares=parts), whole=statements))
         return
     refuse_unwritable(form, output)
-    if plot is not None and plot != TERMINAL:
-        refuse_unless_picture(plot)
-        optional_library("matplotlib", "plot")
     name = named_in(statement, opened)
     begun = opened.is_begun(name)
     with reading("reading the records"):
         answers = opened.sql(statement, share=share, shares=parts, redraw=redraw)
     if not begun and opened.is_begun(name):
         announce(opened.ledger_of(name))
+    _write(answers, form, output, std_errors=std_errors, plot=plot)
+
+
+def _write(
+    answers: SqlAnswers, form: Format | None, output: Path | None, *, std_errors: bool, plot: str | None
+) -> None:
     show_answers(answers, form, output, std_errors=std_errors)
     if plot is not None:
         _draw(answers, plot, to_stderr=output is None and form in (Format.JSON, Format.CSV))
+
+
+def _from_server(url: str, statement: str, share: str, purpose: str, *, dry_run: bool) -> SqlAnswers | None:
+    """Return a server's answer; of a dry run None, which is printed."""
+    from prdp.remote import RemoteServer  # noqa: PLC0415  (loaded where a server is asked)
+
+    server = RemoteServer.at(url)
+    if dry_run:
+        write(str(server.explain(statement, share)))
+        return None
+    with reading("waiting for the time at which the answer is published"):
+        try:
+            return server.ask(statement, share, purpose)
+        except BudgetExhausted as refused:  # the advice on ledgers is for those that are here
+            raise InvalidRequest(str(refused)) from None
 
 
 def announce(place: Path | str) -> None:
