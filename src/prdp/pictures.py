@@ -49,10 +49,8 @@ def plot_policy(
     policy, bounds = table.policy, table.bounds
     drawn = _column(policy, bounds, column)
     panel = style.axes()[0] if ax is None else ax
-    low, high = (float(end) for end in bounds[drawn])
-    values = _spread(low, high)
-    others = {name: float(sum(bounds[name])) / 2 for name in policy.columns if name in bounds}
-    budgets = [policy.budget({**others, drawn: value}) for value in values]
+    low = float(bounds[drawn][0])
+    values, budgets = zip(*policy_curve(table, drawn), strict=True)
     shown = [math.nan if budget is None else budget for budget in budgets]
     panel.plot(values, shown, color=style.BLUE, linewidth=2)
     for level in _octaves(policy):
@@ -69,6 +67,14 @@ def plot_policy(
         panel.set_yscale("log")
     style.dress(panel, f"E = {policy.text}", drawn, "budget of a record")
     return panel
+
+
+def policy_curve(table: DrawnTable, column: str) -> list[tuple[float, float | None]]:
+    """Return points of the policy over a bounded column; other columns are at the middle of their bounds."""
+    bounds = table.bounds
+    low, high = (float(end) for end in bounds[column])
+    others = {name: float(sum(bounds[name])) / 2 for name in table.policy.columns if name in bounds}
+    return [(value, table.policy.budget({**others, column: value})) for value in _spread(low, high)]
 
 
 def _clipped_at(release: Release, column: str) -> float | None:

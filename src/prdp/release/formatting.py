@@ -341,11 +341,16 @@ def interval_in_words(answer: Published) -> str:
 
 def in_a_cell(answer: Published) -> str:
     """Return the answer with its ends and its flag, for one cell of a table."""
-    value, least, most = value_and_ends(answer)
+    value, *_ = value_and_ends(answer)
+    return f"{value} ({ends_in_words(answer)}{'; ' if answer.flag else ''}{answer.flag})"
+
+
+def ends_in_words(answer: Published) -> str:
+    """Return the ends of the interval, for one cell of a table."""
+    _, least, most = value_and_ends(answer)
     ends = f"from {least}, {most}" if most == NO_UPPER else f"{least} to {most}"
     ends = f"up to {most}, {least}" if least == NO_LOWER and most != NO_UPPER else ends
-    ends = "no limits" if (least, most) == (NO_LOWER, NO_UPPER) else ends
-    return f"{value} ({ends}{'; ' if answer.flag else ''}{answer.flag})"
+    return "no limits" if (least, most) == (NO_LOWER, NO_UPPER) else ends
 
 
 def line(answer: Published) -> str:

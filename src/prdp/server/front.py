@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from prdp.safety.plain_text import csv_text
 from prdp.server import accounts, audit, purses, requests
 from prdp.server.accounts import ANALYST, AUDITOR, OWNER, ROLES, STEWARD, Passwords, Person
+from prdp.server.console.pages import add_console
 from prdp.server.planning import MAX_ROWS, MAX_STATEMENT, PublicPlanner
 from prdp.server.purses import SHARE
 from prdp.server.refusals import REFUSALS, RequestRefused
@@ -648,6 +649,7 @@ def application(service: Service) -> Any:
     app.add_exception_handler(HTTPException, by_status)
     for kind in (RequestRefused, Unreadable, Exception):
         app.add_exception_handler(kind, refused)
+    add_console(app)
     rates = Rates(service.rate, 4 * service.rate)
     return Guarded(
         app,

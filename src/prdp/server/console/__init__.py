@@ -1,0 +1,1 @@
+"""The web console: pages for people, rendered on the server, over the same routes as programs use."""
