@@ -69,6 +69,7 @@ ELSEWHERE = {
     "expressions.md",
     "interface.md",
     "keys.md",
+    "server.md",
     "sources.md",
     "sql.md",
 }
