@@ -23,7 +23,7 @@ from prdp.server.store import Store, opened, store_of
 from prdp.serving.connections import Patience
 from prdp.serving.process import Place, run
 
-_WAIT_SECONDS = 15.0
+_WAIT_SECONDS = 5.0
 DEADLINE = 5
 
 
