@@ -639,11 +639,13 @@ def application(service: Service) -> Any:
         code = error.code if isinstance(error, RequestRefused | Unreadable) else "failed"
         return refusal(error if isinstance(error, RequestRefused) else RequestRefused(code))
 
-    async def by_status(_: Request, error: Exception) -> Response:
+    async def by_status(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         answer = refusal(RequestRefused({404: "not_found", 405: "wrong_method"}.get(status, "malformed")))
         if isinstance(error, HTTPException) and error.headers:
             answer.headers.update(error.headers)
+        if methods := _methods_of(request.url.path) * (status == 405):
+            answer.headers["allow"] = ", ".join(methods)
         return answer
 
     app.add_exception_handler(HTTPException, by_status)
@@ -658,6 +660,12 @@ def application(service: Service) -> Any:
         _HEADERS,
         lambda scope: _stranger(service, scope),
     )
+
+
+def _methods_of(path: str) -> list[str]:
+    """Return the methods of all routes that a path is of."""
+    patterns = {route: re.sub(r"{\w+}", "[^/]+", route.path) for route in ROUTES}
+    return sorted({route.method for route, pattern in patterns.items() if re.fullmatch(pattern, path)})
 
 
 def _stranger(service: Service, scope: Message) -> str:
