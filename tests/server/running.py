@@ -66,7 +66,10 @@ class Running:
             self.process.send_signal(signal.SIGKILL)
             self.process.communicate()
             self.start()
-        elif number := self.engine:
+        else:
+            until = time.monotonic() + PATIENCE
+            while not (number := self.engine) and time.monotonic() < until:
+                time.sleep(0.05)  # it is being started again
             os.kill(number, signal.SIGKILL)
 
     def stop(self) -> None:
