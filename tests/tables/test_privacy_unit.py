@@ -363,3 +363,26 @@ def test_no_row_makes_squares_fail_where_groups_are_asked_apart_and_bounds_are_f
             synthetic=True,
         )
         assert len(table.group_by("g", keys=["a", "b"]).std("v", share="1/8", **asked)) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "stated"),
+    [
+        (prdp.count(), True),
+        (prdp.mean("o_shippriority"), True),
+        (prdp.std("o_shippriority"), True),
+        (prdp.median("o_shippriority"), False),
+        (prdp.count_distinct("o_custkey"), False),
+    ],
+)
+def test_an_answer_states_that_rows_beyond_a_declared_limit_are_cut_off(query: Any, stated: bool) -> None:
+    few = orders(bounds=BOUNDS | {"o_shippriority": (0, 99)}, max_rows=3)
+    assert ("at most 3 rows of each o_custkey count" in str(few.agg(n=query, share="1/4"))) == stated
+    many = orders(bounds=BOUNDS | {"o_shippriority": (0, 99)})
+    assert "at most" not in str(many.agg(n=query, share="1/4"))
+
+
+def test_a_sum_states_how_much_a_declared_limit_lets_a_unit_add() -> None:
+    assert "each o_custkey adds at most 3 times the bound" in str(
+        orders(max_rows=3).sum("o_totalprice", share="1/4")
+    )

@@ -104,6 +104,8 @@ def _facts(facts: Facts) -> Iterator[Line]:
         yield "columns", parted, LOOK
     for name, ends_of in facts.bounds.items():
         yield f"bounds of {name}", clamped(Fraction(ends_of[0]), Fraction(ends_of[1])), OK
+    if facts.unit is not None and facts.unit.of_several_rows:
+        yield f"unit {facts.unit.id}", facts.unit.of_several_rows, OK
     if facts.unit is not None and facts.unit.max_rows == MAX_ROWS and not facts.unit.one_row_is_all:
         limit = "max_rows is not declared: a limit of a unit's rows, such as max_rows = 20, narrows intervals"
         yield f"unit {facts.unit.id}", f"{limit}, and what is beyond it is cut off", LOOK

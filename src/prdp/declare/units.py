@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from prdp.declare.exact import is_integer
 from prdp.declare.references import Reference
 from prdp.errors import InvalidRequest
+from prdp.expressions.tokens import shown_name
 
 MAX_ROWS = 1 << 20
 """A unit adds at most so many times what one row can add, unless the caller says otherwise."""
@@ -88,6 +89,14 @@ class PrivacyUnit:
         if self.one_row:
             return f"one {self.id} with its one row; in no answer if it has several"
         return f"one {self.id} with all of its rows"
+
+    @property
+    def of_several_rows(self) -> str:
+        """What becomes of a record's several rows in a join's private table; empty where there are none."""
+        if self.join is None or self.one_row:
+            return ""
+        of = f"rows of {shown_name(self.join.private)} with the same {shown_name(self.join.key)}"
+        return f"{of} are one record: a column in which they differ is NULL"
 
     @property
     def one_row_is_all(self) -> bool:

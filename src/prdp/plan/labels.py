@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from prdp.cells.measure import Measure
-from prdp.declare.units import PrivacyUnit
+from prdp.declare.groups import GroupKey
+from prdp.declare.units import MAX_ROWS, PrivacyUnit
 from prdp.expressions.intervals import bound
 from prdp.expressions.invalid_budgets import Threshold, never_valid_without, unknown_by
 from prdp.expressions.nodes import Case, Column, IsNull, Node, columns, conjuncts, walk
@@ -17,7 +18,7 @@ from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
 from prdp.plan.methods import Answering, MethodTerms
-from prdp.plan.queries import Count, CountDistinct, DerivedPart, Query, Sum
+from prdp.plan.queries import Count, CountDistinct, DerivedPart, Mean, Query, Std, Sum, Variance
 from prdp.plan.reads import CellRead
 from prdp.plan.steps import Step
 from prdp.policy import Policy, ranges_of
@@ -27,6 +28,7 @@ from prdp.release.rows import Label
 from prdp.schema import Bounds
 
 _MAX_SHOWN = 3
+_CUT_OFF = (Count, Sum, Mean, Variance, Std)
 
 
 def excluded_records(
@@ -175,7 +177,13 @@ def _label(
     bounds = terms.bounds if unit is None or unit.join is None else {}  # a join has names of its own
     omitted = excluded_records(terms.policy, bounds, terms.whole, unit, _asked_about(terms, unit))
     label = Label(words, terms.share, answering.name, caveat, round_to, below=low < 0, above=high > 0)
-    return replace(label, omitted=omitted, clamps=_clamping(measure, terms.bounds))
+    notes = (
+        _clamping(measure, terms.bounds),
+        _cut_off(terms.query, measure, unit),
+        _disagreeing(terms, measure, unit),
+    )
+    clamps = "; ".join(filter(None, notes))
+    return replace(label, omitted=omitted, clamps=clamps)
 
 
 def _clamping(measure: Measure | None, bounds: Bounds) -> str:
@@ -190,6 +198,34 @@ def _clamping(measure: Measure | None, bounds: Bounds) -> str:
         if within or _has_branches(node) or not columns(node) & bounds.keys():
             return ""
     return clamped(low, high)
+
+
+def _cut_off(query: Query, measure: Measure | None, unit: PrivacyUnit | None) -> str:
+    """Return what of a unit's rows does not count; empty where nobody declared a limit of them."""
+    declared = unit is not None and unit.max_rows < MAX_ROWS and not unit.one_row
+    own_table = unit is not None and unit.join is not None and len(unit.join.tables) == 1
+    if unit is None or not declared or own_table or not isinstance(query, _CUT_OFF):
+        return ""
+    of_ones = measure is not None and measure.low == 0 and measure.high * measure.round_to == 1
+    if isinstance(query, Sum) and not of_ones:
+        return f"each {shown_name(unit.id)} adds at most {unit.max_rows:,} times the bound"
+    return f"at most {unit.max_rows:,} rows of each {shown_name(unit.id)} count"
+
+
+def _disagreeing(terms: MethodTerms, measure: Measure | None, unit: PrivacyUnit | None) -> str:
+    """Return what becomes of several rows of one record in a join's private table; empty if none is read."""
+    if unit is None or unit.join is None:
+        return ""
+    join = unit.join
+    own = {name for name, (table, _) in join.names.items() if table == join.private} - {unit.id}
+    nodes = [Column(key.column) if key.expression is None else key.expression for key in _keys(terms)]
+    nodes += [] if terms.where is None else [terms.where]
+    nodes += [] if measure is None else [measure.expression or Column(measure.column)]
+    return unit.of_several_rows if any(columns(node) & own for node in nodes) else ""
+
+
+def _keys(terms: MethodTerms) -> Sequence[GroupKey]:
+    return terms.groups.by if terms.groups is not None else ()
 
 
 def _has_branches(node: Node) -> bool:

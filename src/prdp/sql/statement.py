@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Column, Node, Null, columns, conjunction
+from prdp.expressions.nodes import Node, Null, conjunction
 from prdp.expressions.nodes import conjuncts as conjuncts_of
-from prdp.plan.queries import OfColumn, Query
+from prdp.plan.queries import Query
 from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.catalog import Catalog, PublicTable, Queryable
@@ -306,25 +306,8 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         reader.groups,
         found,
         margins=margins,
-        notes=_joined_notes(reader, where, queryable)
-        + tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
+        notes=tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
     )
-
-
-def _joined_notes(reader: SelectReader, where: Node | None, queryable: Queryable) -> tuple[str, ...]:
-    """Return what becomes of records with several rows in a join's private table."""
-    tree, unit = reader.names.catalog.tree, queryable.planner.unit
-    if tree is None or unit is None or unit.one_row:
-        return ()
-    own = set(reader.names.catalog.tables[tree.private].values()) - {unit.id}
-    nodes = [item.checked.node for item in reader.groups] + ([] if where is None else [where])
-    nodes += [
-        query.expression or Column(query.column) for query in reader.queries if isinstance(query, OfColumn)
-    ]
-    if not any(columns(node) & own for node in nodes):
-        return ()
-    record = f"a record is one {tree.key} of {tree.private}"
-    return (f"{record}: a column in which its rows there differ is NULL, and no condition on it holds",)
 
 
 def _refuse_odd_clauses(statement: SqlStatement, select: Any) -> None:
