@@ -165,6 +165,18 @@ def test_a_name_of_pandas_for_the_same_thing_works_and_is_not_listed() -> None:
     assert not {"groupby", "nunique", "n_unique", "var", "synonyms"} & {*dir(table), *dir(table["scheme"])}
 
 
+@pytest.mark.parametrize("taken", [np.asarray, lambda column: np.histogram(column, [0, 5, 10])])
+def test_a_column_is_no_array_and_names_the_query_for_intervals(taken: Any) -> None:
+    with pytest.raises(TypeError, match=r"write group_by\(prdp.bins\('herd', "):
+        taken(farms()["herd"])
+
+
+def test_numbers_of_numpy_count_as_numbers_beside_a_column() -> None:
+    herd: Any = farms()["herd"]
+    assert str(np.float64(3) * herd) == str(3.0 * herd)
+    assert str(np.int64(3) < herd) == str(herd > 3)
+
+
 def test_every_hint_is_for_a_name_that_is_not_there() -> None:
     table = farms()
     count = table.count(share="1/8")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, short_repr
@@ -108,6 +108,13 @@ class TableColumn(Completed, Generic[Answered]):
 
     __hash__ = None  # type: ignore[assignment]
     __iter__ = None
+    __array_ufunc__ = None  # numbers of NumPy then leave arithmetic to the column
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError(
+            f"the values of {self.text} are not handed out. To group by intervals, write "
+            f"group_by(prdp.bins({self.text!r}, [0, 10, 20])), or histogram(bins=10, share=...)."
+        )
 
     def _with(self, template: builtins.str, *values: object) -> TableColumn[Answered]:
         return TableColumn(self.table, template.format(operand(self), *map(operand, values)))
