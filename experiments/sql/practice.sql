@@ -7,7 +7,7 @@ SELECT jahr, SUM(steuer) / SUM(einkommen) AS satz FROM steuer GROUP BY jahr ORDE
 WITH j AS (SELECT jahr, SUM(steuer) AS s FROM steuer GROUP BY jahr)
 SELECT jahr, s, LAG(s) OVER (ORDER BY jahr) AS vorjahr, 100.0 * (s - LAG(s) OVER (ORDER BY jahr)) / LAG(s) OVER (ORDER BY jahr) AS veraenderung FROM j ORDER BY jahr;
 -- steuer: pivot, states by assessment type
-SELECT land, SUM(CASE WHEN veranlagung = 'einzel' THEN 1 ELSE 0 END) AS einzel, SUM(CASE WHEN veranlagung = 'zusammen' THEN 1 ELSE 0 END) AS zusammen, COUNT(*) AS alle FROM steuer GROUP BY land;
+SELECT land, SUM(CASE WHEN veranlagung = 'einzel' THEN 1 ELSE 0 END) AS einzel, SUM(CASE WHEN veranlagung = 'zusammen' THEN 1 ELSE 0 END) AS zusammen, COUNT(*) AS gesamt FROM steuer GROUP BY land;
 -- steuer: income classes
 SELECT CASE WHEN einkommen < 10000 THEN '0-10' WHEN einkommen < 25000 THEN '10-25' WHEN einkommen < 50000 THEN '25-50' ELSE '50+' END AS klasse, COUNT(*) AS n, AVG(steuer) AS mittel FROM steuer GROUP BY klasse ORDER BY klasse;
 -- steuer: table with totals
@@ -43,7 +43,7 @@ SELECT COUNT(*) AS n, AVG(steuer) AS mittel FROM steuer WHERE jahr = 2030;
 -- steuer: misspelt state
 SELECT land, COUNT(*) AS n FROM steuer WHERE land IN ('Bayern', 'Hesen') GROUP BY land;
 -- steuer: mean filing delay in days
-SELECT jahr, AVG(date_diff('day', make_date(jahr + 1, 1, 1), eingang)) AS tage FROM steuer GROUP BY jahr;
+SELECT jahr, AVG(date_diff('day', make_date(jahr + 1, 1, 1), eingang)) AS verzug FROM steuer GROUP BY jahr;
 -- steuer: cumulated revenue over the years
 SELECT jahr, SUM(SUM(steuer)) OVER (ORDER BY jahr) AS kumuliert FROM steuer GROUP BY jahr ORDER BY jahr;
 -- steuer: rank of each state within its year
