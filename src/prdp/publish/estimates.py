@@ -50,10 +50,14 @@ def figures(
         least: What no figure can be below; None where there is nothing, or figures are left as they are.
     """
     if isinstance(statistic.query, Mean):
-        apart = _Apart(dimensions, released)
+        apart = AskedMargins(dimensions, released)
         return [_mean(cell, apart) for cell in cells]
     even = all(one.even for answers in released.values() for one in answers)
-    table = _Consistent(dimensions, released) if even and len(released) > 1 else _Apart(dimensions, released)
+    table = (
+        ConsistentMargins(dimensions, released)
+        if even and len(released) > 1
+        else AskedMargins(dimensions, released)
+    )
     found = [table.figure(cell) for cell in cells]
     if least is None:
         return found
@@ -75,7 +79,7 @@ def _wrapped(one: Release) -> ConsistentRelease:
     return moved_to(one, one.exact, one.step)
 
 
-class _Apart:
+class AskedMargins:
     """Margins as they were released; what was not asked is a sum of the cells that were."""
 
     def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
@@ -107,12 +111,12 @@ class _Apart:
         return self._inside[known]
 
 
-class _Consistent:
+class ConsistentMargins:
     """Margins by least squares in each block: the keys of one group in every dimension."""
 
     def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
         self.dimensions = dimensions
-        self.asked = _Apart(dimensions, released)
+        self.asked = AskedMargins(dimensions, released)
         self.own = self.asked.released
         self.cells: dict[tuple[Asked, Place], ConsistentRelease] = {}
         for block in product(*(range(len(one.coarse.groups)) for one in dimensions)):
@@ -192,7 +196,7 @@ def _moved(
     return [Fraction(int(table[np.ix_(*(part.leaves for part in cell))].sum())) * step for cell in cells]
 
 
-def _mean(cell: tuple[DimensionPart, ...], table: _Apart) -> Figure:
+def _mean(cell: tuple[DimensionPart, ...], table: AskedMargins) -> Figure:
     """Return a mean as it was released; of what was not asked, the sum of all sums by that of all counts."""
     found = [table.released[asked][place] for asked, place in table.within(cell)]
     if len(found) == 1:

@@ -41,6 +41,8 @@ def simplex(numbers: Sequence[int], total: int) -> list[int]:
 def projected(table: Any, levels: Sequence[Sequence[Groups]]) -> Any:
     """Return a table of whole numbers without negative ones: the total first, then group by group.
 
+    Keys are divided axis by axis, the shortest axis first.
+
     Args:
         table: An array of whole numbers.
         levels: For each axis its groupings of places, the coarsest first; the first one is of all places.
@@ -56,9 +58,7 @@ def _divide(
 ) -> None:
     """Divide a total among the parts of a block, and these among theirs."""
     if all(not one for one in levels):
-        inside = np.ix_(*block)
-        cells = [int(one) for one in table[inside].ravel()]
-        found[inside] = np.array(simplex(cells, total), dtype=object).reshape(table[inside].shape)
+        _divide_keys(table, found, block, total)
         return
     axes = [
         [group for group in one[0] if set(group) <= set(places)] if one else [places]
@@ -68,3 +68,17 @@ def _divide(
     sums = [int(table[np.ix_(*part)].sum()) for part in parts]
     for part, share in zip(parts, simplex(sums, total), strict=True):
         _divide(table, found, part, share, [one[1:] for one in levels])
+
+
+def _divide_keys(table: Any, found: Any, block: Sequence[tuple[int, ...]], total: int) -> None:
+    """Divide a total among the keys of the shortest axis of a block, and so on: few sums err by less."""
+    axis = min(
+        (axis for axis, places in enumerate(block) if len(places) > 1), key=lambda k: len(block[k]), default=0
+    )
+    parts = [[*block[:axis], (place,), *block[axis + 1 :]] for place in block[axis]]
+    sums = [int(table[np.ix_(*part)].sum()) for part in parts]
+    for part, share in zip(parts, simplex(sums, total), strict=True):
+        if all(len(places) == 1 for places in part):
+            found[np.ix_(*part)] = share
+        else:
+            _divide_keys(table, found, part, share)
