@@ -66,7 +66,7 @@ def publish(
             announce(declared.project.ledger_of(name))
     if signer.begun:
         complain(
-            f"{declared.key.name} is begun: it signs this and later editions. Keep it secret, and a copy."
+            f"new key {declared.key.name}: it signs this and later editions. Keep it secret, and a copy."
         )
     found.write(folder, signer)
     written = f"{len(found.tables)} table{'s' * (len(found.tables) > 1)}"
