@@ -89,7 +89,7 @@ def written(asked: Asked, made: Page) -> Path:
             verdict_section(found),
             computed_title(found, best_printed(found, made.results["table_3"])),
         )
-    summary = f"{asked.prefix}{path.stem}.csv"
+    summary = f"{path.stem}.csv"
     trims = {e.name: trim for e in asked.experiments if (trim := e.config(quick=context.quick).get("trim"))}
     (asked.out / summary).write_text(as_csv(made.results, trims), encoding="utf-8")
     text = page(

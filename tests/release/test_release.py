@@ -319,6 +319,14 @@ def test_a_release_is_the_same_after_it_was_written_and_read() -> None:
     assert release_from_json(json.dumps(before)) == COUNT
 
 
+def test_a_total_of_zeros_and_ones_is_one_when_it_is_read_and_those_written_before_are_not() -> None:
+    other = replace(CLIPPED, clipped=terms("balance", 10))
+    assert "zero_or_one" not in release_to_json(other)
+    assert release_from_json(release_to_json(other)) == other
+    flags = replace(CLIPPED, clipped=replace(terms("balance", 10), computed=True, zero_or_one=True))
+    assert release_from_json(release_to_json(flags)) == flags
+
+
 def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     small = replace(CLIPPED, steps=3 << 20, whole=True)
     assert small.interval(tail_factor=8)[0] == 0

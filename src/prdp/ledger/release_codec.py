@@ -127,11 +127,14 @@ def _form(release: Release) -> dict[str, Any]:
 def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
     """Return the public facts about clipped records; the policy as text that is parsed again."""
     facts = {one.name: getattr(terms, one.name) for one in fields(ClippedTerms)}
+    if not terms.zero_or_one:  # it was not there at first
+        del facts["zero_or_one"]
     policy = {one.name: getattr(terms.policy, one.name) for one in fields(Policy)}
     return facts | {"policy": policy | {"expression": canonical(terms.policy.expression)}}
 
 
 def _terms(form: dict[str, Any]) -> ClippedTerms:
+    form = {"zero_or_one": False} | form
     _refuse_unless_fields(form, ClippedTerms)
     policy = form["policy"]
     _refuse_unless_fields(policy, Policy)
@@ -146,6 +149,7 @@ def _terms(form: dict[str, Any]) -> ClippedTerms:
         below=form["below"],
         above=form["above"],
         center=None if form["center"] is None else _fraction(form["center"]),
+        zero_or_one=form["zero_or_one"],
     )
 
 
