@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
 
 from prdp.errors import LedgerError, PrdpError
 from prdp.ledger import DurableLedger
-from prdp.server import accounts, audit, requests, running
+from prdp.server import accounts, audit, requests, running, worker
 from prdp.server.front import application
 from prdp.server.refusals import REFUSALS, RequestRefused
 from prdp.server.store import PARTS
@@ -477,6 +478,26 @@ def test_two_passwords_are_hashed_at_once_and_a_crowd_is_refused() -> None:
     assert hasher.most == 2
     assert set(refused) == {"busy"}
     assert hasher.verified + len(refused) == 120
+
+
+def test_a_table_keeps_the_cells_of_few_reads_however_many_are_asked(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    monkeypatch.setattr(worker, "MAX_KEPT", 2)
+    kept = reader_of_line(served)
+    for turn in range(5):
+        served.request("ana", f"{COUNT} WHERE days < {10 + turn}")
+        served.run("visits")
+        assert 0 < len(kept) <= 2
+    assert len(served.lines["visits"].ledger.entries) == 5
+
+
+def reader_of_line(served: Served) -> dict[Any, Any]:
+    """Return what the reader of a table keeps."""
+    table: Any = served.project["visits"]
+    kept: dict[Any, Any] = table._reader.kept
+    return kept
 
 
 def test_a_second_server_of_a_project_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,5 +166,5 @@ def test_a_second_server_and_an_unknown_head_are_refused(server: Running) -> Non
 
     assert "another server of this project is running" in started()
     server.stop()
-    assert "head that was kept" in started("--expect-head", "0" * 64)
+    assert "head that was kept" in started("--expect-head", "f" * 64)
     server.start()

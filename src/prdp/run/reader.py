@@ -90,6 +90,11 @@ class Reader:
         except PrdpError:
             raise EngineFailure from None
 
+    def forget_beyond(self, most: int) -> None:
+        """Forget what was found first, so that ``most`` reads are kept: a server runs for weeks."""
+        for read in [*self.kept][: max(0, len(self.kept) - most)]:
+            self.kept.pop(read, None)
+
     def let_go(self) -> None:
         """Have the source drop what it holds for the question that is being answered."""
         if hasattr(self.source, "let_go"):

@@ -67,11 +67,18 @@ def alone(store: Store) -> Iterator[int]:
                 break
             except OSError:
                 if time.monotonic() > deadline:
-                    raise LedgerError("another server of this project is running.") from None
+                    raise _another() from None
                 time.sleep(0.1)
-        yield descriptor
+        with store.held() as free:
+            if not free:
+                raise _another()
+            yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _another() -> LedgerError:
+    return LedgerError("another server of this project is running.")
 
 
 def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -201,6 +201,9 @@ class Store(Protocol):
     def writing(self) -> Any:
         """Return a context in which ``StoreRows`` are read and written, alone, as one transaction."""
 
+    def held(self) -> Any:
+        """Return a context that says whether no other server, on any machine, has the store."""
+
     def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables within a ledger's own transaction."""
 
@@ -251,6 +254,10 @@ class FileStore:
         """Return a context in which rows are written."""
         return self._connected("BEGIN IMMEDIATE")
 
+    def held(self) -> Any:
+        """Return a context that is true: the lock of the file beside it keeps others away."""
+        return nullcontext(True)
+
     def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables of the file that is attached to a ledger."""
         return StoreRows(statements, "beside.")
@@ -296,6 +303,15 @@ class SchemaStore:
     def writing(self) -> Any:
         """Return a context in which rows are written."""
         return self._connected("BEGIN", f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Hold a lock of the database's, which ends with the connection; say whether it was had."""
+        from prdp.safety.postgres_connection import connected  # noqa: PLC0415  (an extra)
+
+        with closing(connected(self._address)) as connection:
+            found = connection.execute(f"SELECT pg_try_advisory_lock({_LOCK + 1})".encode()).fetchone()
+            yield found == (True,)
 
     def beside(self, statements: LedgerTables) -> StoreRows:
         """Return the tables of the schema; whoever writes beside a ledger takes turns with all others."""

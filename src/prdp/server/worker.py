@@ -49,6 +49,8 @@ class Clock:
 
 
 _CLOCK = Clock()
+MAX_KEPT = 64
+"""Reads of a table whose cells are kept in memory."""
 ANSWERING = "prdp-answering"
 """The name of a thread that reads records."""
 
@@ -132,7 +134,10 @@ class SlotLine:
             (name,) = rows.one("SELECT name FROM {}people WHERE id = ?", request.person)
         ledger = self.ledger.asked_by(f"{audit.WHO}{name}", beside=Beside(write, self._store.file))
         asked = replace(self._table, ledger=ledger)
-        found = asked.sql(request.statement, share=request.share, **self.listed)
+        try:
+            found = asked.sql(request.statement, share=request.share, **self.listed)
+        finally:
+            self._table._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (all lines of a table share it)
         return json.dumps(answers_to_json(found), allow_nan=False)
 
 
