@@ -46,7 +46,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this",),
         "`FROM t`, `FROM self`",
         "SELECT COUNT(*) FROM self",
-        "the name that the table was opened with, or `self`",
+        "the name that the table was opened with, or `self`; a frame without a name answers to any",
     ),
     Construct(
         "Where",
