@@ -164,7 +164,7 @@ class Publication:
         footnotes: Notes below every table.
         errata: Corrections of earlier editions.
         suppress_above: The coefficient of variation above which a figure is not published.
-        signs: What stands in the place of figures that are not.
+        signs: Signs printed for figures that are not published.
         nonnegative: Whether figures that cannot be negative are moved to zero, and the others with them.
     """
 

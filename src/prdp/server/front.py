@@ -347,7 +347,7 @@ def plan(call: RouteCall) -> RouteReply:
     """Return what a statement would cost and when it would be published; free, and reads no record."""
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
-    asked, told = call.service.planner.plan(call.body.statement, call.body.share, may_see)
+    asked, columns_and_lines = call.service.planner.plan(call.body.statement, call.body.share, may_see)
     with call.service.store.reading() as rows:
         alone, approved = (
             max(0, purses.left(rows, call.person.id, asked.dataset, kind)) for kind in purses.KINDS
@@ -360,7 +360,7 @@ def plan(call: RouteCall) -> RouteReply:
         "left_approved": purses.share_of(approved), "needs_approval": there is None and alone < asked.parts,
         "stands": there.id if there else None, "publish_in": 0 if there else publish_in,
     }  # fmt: skip
-    return RouteReply(200, facts | told)
+    return RouteReply(200, facts | columns_and_lines)
 
 
 def preview(call: RouteCall) -> RouteReply:
@@ -415,7 +415,7 @@ def one_request(call: RouteCall) -> RouteReply:
 
 
 def withdraw(call: RouteCall) -> RouteReply:
-    """Withdraw a request that waits; one that is queued goes on by itself, and its charge stands."""
+    """Withdraw a request that waits; one that is queued goes on by itself, and its charge remains."""
     with call.service.store.writing() as rows:
         done = requests.withdraw(rows, call.person, call.path["request"], call.now)
     return RouteReply(204 if done else 202)

@@ -82,7 +82,7 @@ class PublicPlanner:
             raise RequestRefused("invalid")
         name = self._named(statement, may_ask)
         table, served = self._alike[name], self.served[name]
-        with _told():
+        with _RefusalsShown():
             lines = table.explain_sql(statement, share=share, **served.listed).lines
             catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
             keys, tables = served.listed["keys"], served.listed["tables"]
@@ -92,8 +92,8 @@ class PublicPlanner:
         whole = canonical((name, text, canonical_share, served.digest))
         digest = sha256(whole.encode("ascii")).hexdigest()
         asked = PlannedQuestion(name, statement, canonical_share, digest, bool(served.immutable))
-        told = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
-        return asked, {"columns": list(columns), "lines": told}
+        shown = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
+        return asked, {"columns": list(columns), "lines": shown}
 
     def preview(self, statement: str, share: str, rows: int, may_ask: list[str]) -> SqlAnswers:
         """Return the answer on made-up records: nothing of it is about the private ones."""
@@ -102,7 +102,7 @@ class PublicPlanner:
             raise RequestRefused("busy")
         try:
             table = self._alike[asked.dataset] if rows == MAX_ROWS else self._made_up(asked.dataset, rows)
-            with _told():
+            with _RefusalsShown():
                 return table.sql(statement, share=share, **self.served[asked.dataset].listed)
         finally:
             self._drawing.release()
@@ -111,7 +111,7 @@ class PublicPlanner:
         """Return the table that a statement is about; a table that one may not see is not there."""
         if len(statement) > MAX_STATEMENT:
             raise RequestRefused("too_large")
-        with _told():
+        with _RefusalsShown():
             from prdp.sql.reading import read_statement  # noqa: PLC0415
 
             read_statement(statement)
@@ -152,7 +152,7 @@ class PublicPlanner:
         }  # fmt: skip
 
 
-class _told:  # noqa: N801  (a context, read as a word)
+class _RefusalsShown:
     """Turn what public facts refuse into a refusal with its message, and anything else into none."""
 
     def __enter__(self) -> None:

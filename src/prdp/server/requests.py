@@ -225,7 +225,7 @@ def decide(
 
 
 def withdraw(rows: StoreRows, person: Person, number: str, now: int) -> bool:
-    """Withdraw a request that waits for approval; one that is queued goes on, and its charge stands."""
+    """Withdraw a request that waits for approval; one that is queued goes on, and its charge remains."""
     request = by_id(rows, number)
     if request.person != person.id:
         raise RequestRefused("not_found")

@@ -293,7 +293,7 @@ def _values(  # noqa: PLR0917  (all that is public of a column)
 def _holds(
     plain: Sequence[Node], decisive: Sequence[Node], name: str, value: Any, compared: set[Any]
 ) -> bool:
-    """Return whether rows with a value may meet WHERE; a value that stands for others decides less."""
+    """Return whether rows with a value may meet WHERE; a value that represents others decides less."""
     conditions = decisive if value in compared else plain
     return all(evaluate(condition, {name: value}) is True for condition in conditions)
 
