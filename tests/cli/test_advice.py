@@ -115,7 +115,7 @@ def test_init_without_a_terminal_names_what_it_took_for_text_and_guesses_if_repo
     assert "The policy is 1" in plain.stdout
     (folder / "sample.csv").write_text("branch,days,fine\nnorth,3,0.5\nsouth,10,2.25\n")
     guessed = quickly("init", "loans.csv", "--force", "--types-like", "sample.csv")
-    assert "taken for text" not in guessed.stdout
+    assert "read as text" not in guessed.stdout
     declared = (folder / "prdp.toml").read_text(encoding="utf-8")
     assert 'types = { branch = "VARCHAR", days = "BIGINT", fine = "DOUBLE" }' in declared
 
