@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -245,7 +246,8 @@ class _Console:
         found = await visit.rest.get("/v1/releases", f"table={quote(name, safe='')}")
         facts = {"table": table, "budget": budget, "releases": found["releases"]}
         asks = visit.me["role"] == "analyst"
-        return self._shown("table.html", visit, picture=policy_picture(table), asks=asks, **facts)
+        picture = await run_in_threadpool(policy_picture, table)
+        return self._shown("table.html", visit, picture=picture, asks=asks, **facts)
 
     async def ask(self, visit: Visit) -> Response:
         """Show an empty question."""
@@ -264,7 +266,9 @@ class _Console:
         try:
             if form["do"] == "preview":
                 found = await visit.rest.post("/v1/previews", asked)
-                return self._asking(visit, preview=shown_answers(found["answers"]), **kept)
+                return self._asking(
+                    visit, preview=await run_in_threadpool(shown_answers, found["answers"]), **kept
+                )
             if form["do"] == "spend":
                 purpose = {"purpose": form["purpose"]} if form["purpose"] else {}
                 sent = asked | {"plan": form.get("plan", "")} | purpose
@@ -291,7 +295,8 @@ class _Console:
         if request["state"] == "published" and not request["failed"] and request["release"]:
             try:
                 release = await visit.rest.get(f"/v1/releases/{quote(request['release'], safe='')}")
-                found, receipt = shown_answers(release["answers"]), release["receipt"]
+                receipt = release["receipt"]
+                found = await run_in_threadpool(shown_answers, release["answers"])
             except RestRefused as refused:
                 if refused.status not in {403, 404}:  # a steward decides, and sees no answer
                     raise
@@ -306,7 +311,7 @@ class _Console:
         request = {name: release[name] for name in ("table", "statement", "share")}
         request |= {"release": release["id"], "publish_at": release["published_at"]}
         request |= {"state": "", "failed": "", "purpose": ""}
-        found = shown_answers(release["answers"])
+        found = await run_in_threadpool(shown_answers, release["answers"])
         facts = {"request": request, "mine": False, "found": found, "receipt": release["receipt"]}
         return self._shown("request.html", visit, **facts)
 

@@ -17,7 +17,7 @@ from prdp.release.formatting import ends_in_words, value_and_ends
 from prdp.release.release import Release
 from prdp.release.table import shown_key
 from prdp.remote import spelled_share
-from prdp.serving.drawings import Line, curve_chart, interval_chart, share_bar
+from prdp.serving.drawings import MAX_LINES, Line, curve_chart, interval_chart, share_bar
 from prdp.sql.answers_codec import answers_from_json
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.results import Cell, SqlAnswers, plain
@@ -81,7 +81,7 @@ def _charts(answers: SqlAnswers, numbers: Sequence[bool]) -> list[tuple[str, str
     found = []
     for place, name in enumerate(answers.columns):
         lines: list[Line] = []
-        for row in answers.rows:
+        for row in answers.rows[:MAX_LINES]:
             cell = row[place]
             if isinstance(cell, Release | ComputedAnswer):
                 low, high = cell.interval()
