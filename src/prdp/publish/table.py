@@ -173,7 +173,7 @@ class FinishedTable:
             decimals = self._decimals(statistic)
             cells = self.columns[statistic.name]
             interval = "95 % interval" if alone else f"{statistic.name}: 95 % interval"
-            columns[statistic.name] = [self._shown(statistic, one) for one in cells]
+            columns[statistic.name] = [self._shown(statistic, one, decimals) for one in cells]
             columns[interval] = [self._interval(statistic, one, decimals) for one in cells]
             numbers |= {statistic.name, interval}
         each = {one.name: self._decimals(one) for one in self.draws.declared.statistics}
@@ -229,11 +229,10 @@ class FinishedTable:
         )
         return _number(step * round(Fraction(one.value) / step)), low, high
 
-    def _shown(self, statistic: Statistic, one: PublishedFigure) -> Any:
+    def _shown(self, statistic: Statistic, one: PublishedFigure, decimals: int) -> Any:
         value, _, _ = self._rounded(statistic, one)
         if value is None:
             return one.sign
-        decimals = self._decimals(statistic)
         return value if one.status == NORMAL else f"({cell_text(value, decimals)})"
 
     def _interval(self, statistic: Statistic, one: PublishedFigure, decimals: int) -> str:
