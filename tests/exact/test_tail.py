@@ -239,6 +239,34 @@ def test_a_factor_does_not_depend_on_the_unit_even_where_no_float_holds_the_answ
     assert factor_of(larger, masses, steps * huge, share, scale * huge) == expected
 
 
+def flat_on_both_sides(mass: float, clipping: Clipping) -> list[Any]:
+    """Return the factors below and above zero of an answer near zero, where octaves of both signs are alike.
+
+    The first visible octave is the fourth, which is too flat a slope for any factor.
+    """
+    rule = TailRule(SUM_MENU, FINDER.tail, Fraction(1, 2))
+    masses = np.full((1, 2, OCTAVES), mass)
+    visible = np.where(np.arange(OCTAVES)[np.newaxis] < 3, 0.0, 40.0)
+    seen = [rule.visible(visible, visible, 1)] * 2
+    (places,) = rule.selected(clipping, (Fraction(2500),), 12.5, seen, np.zeros(1), masses).tolist()
+    return [SUM_MENU[place] for place in places]
+
+
+def test_where_signs_cancel_an_end_is_far_by_what_the_octaves_add_up_to() -> None:
+    """An answer of next to nothing is no reason for the least factor where there is much on either side."""
+    point = Fraction(500)
+    clipping = Clipping(
+        *(point, Fraction(10**7), Fraction(1, 5), Fraction(5, 2), 2),
+        blind=False,
+        below=True,
+        mixed=True,
+        drawn=(point, point),
+    )
+    much, little = (flat_on_both_sides(mass, clipping) for mass in (600, 1))
+    assert much == [SUM_MENU[-1]] * 2
+    assert little == [SUM_MENU[0]] * 2
+
+
 def test_half_octaves_are_on_the_ladder() -> None:
     """So many half octaves above a point lies another one, which is not below the factor times the point."""
     summary = fine(())

@@ -159,6 +159,7 @@ class TailRule:
         depth: float,
         sides: Sequence[tuple[Floats, Places]],
         caps: Floats,
+        both: Floats | None = None,
     ) -> Places:
         """Return which tail factor each answer gets, a column for each side; answers share the given facts.
 
@@ -168,10 +169,16 @@ class TailRule:
             depth: The mass of the octave at which the choice of a threshold stops, times the share.
             sides: For values below and above zero, or for all of them, what ``visible`` returns.
             caps: The sizes of the answers, in caps of mass 1/share.
+            both: The answers' own masses by side and octave, which say how much there is where values of both
+                signs are visible and may cancel.
         """
         unit = _CAP_STEPS * self.share / clipping.at
         reach = _reach(self.menu, _scaled(clipping, self.share), tuple(unit * each for each in scales))
-        sizes, signed = _CAP_STEPS * caps, len(sides) > 1
+        signed = len(sides) > 1
+        if both is not None and signed:
+            cancel = np.logical_and.reduce([octave >= 0 for _, octave in sides])
+            caps = np.where(cancel, np.maximum(caps, _added_up(both, reach.above)), caps)
+        sizes = _CAP_STEPS * caps
         found = np.zeros((len(sizes), len(sides)), np.intp)
         for side, (masses, octave) in enumerate(sides):
             pull = _pull(masses, octave, depth, reach.above[side])
@@ -179,7 +186,7 @@ class TailRule:
             which = np.where(enough.any(axis=1), enough.argmax(axis=1), len(self.menu) - 1)
             others = sides[1 - side][1] >= 0 if signed else np.zeros(len(sizes), dtype=bool)
             which[(octave < 0) & others] = 0
-            found[:, side] = reach.capped(side, which, sizes, others)
+            found[:, side] = reach.capped(side, which, sizes)
         return found
 
 
@@ -203,14 +210,13 @@ class _Reach:
     times: Floats
     up: float | None
 
-    def capped(self, side: int, which: Places, sizes: Floats, free: NDArray[np.bool_]) -> Places:
-        """Return smaller tail factors where ends would lie too far from answers that are not ``free``."""
+    def capped(self, side: int, which: Places, sizes: Floats) -> Places:
+        """Return smaller tail factors where ends would lie too far from answers of these sizes."""
         far = np.broadcast_to(self.ends[side], (len(sizes), len(self.times)))
         if self.up is not None:
             far = np.minimum(far, self.times * (sizes + self.up)[:, None] - sizes[:, None])
         near = far <= _CAP * sizes[:, None]
         near[:, 0] = True
-        near |= free[:, None]
         near &= np.arange(len(self.times)) <= which[:, None]
         found: Places = len(self.times) - 1 - near[:, ::-1].argmax(axis=1)
         return found
@@ -267,6 +273,17 @@ def _pull(masses: Floats, octave: Places, depth: float, above: float) -> Floats:
     slope = np.where(steep, slope, 1.0)
     fall = slope - math.log(2)
     found: Floats = np.where(steep, depth * math.log(2) / (slope * fall) * np.exp(-fall * above), np.inf)
+    return found
+
+
+def _added_up(masses: Floats, above: Sequence[float]) -> Floats:
+    """Return what values add up to without their signs, by noisy octaves, in caps of mass 1/share.
+
+    >>> _added_up(np.array([[[8.0, 4.0], [2.0, 0.0]]]), [0.0, 1.0]).round(2).tolist()  # 6, 1.4 and .7
+    [7.78]
+    """
+    octaves = 0.5 + np.arange(masses.shape[2]) + np.asarray(above)[:, None]
+    found: Floats = (masses * 0.5**octaves).sum(axis=(1, 2))
     return found
 
 

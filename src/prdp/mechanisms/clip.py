@@ -416,7 +416,7 @@ class ClipGroups:
             seen = [(each[rows], octave[rows]) for each, octave in sides]
             pulling = replace(clipping, below=self.clip.signed, mixed=self.clip.signed)
             caps = in_caps(steps[rows], clipping.at / self.share)
-            found[rows, :2] = rule.selected(pulling, scales, depth, seen, caps)
+            found[rows, :2] = rule.selected(pulling, scales, depth, seen, caps, masses[rows])
             if not chosen.sparing[rows[0]]:
                 place = int(max(chosen.place[rows[0]], chosen.below[rows[0]]))
                 left = tuning.left(Points.spanning(self.public, tuning.stride), place)
