@@ -42,7 +42,7 @@ ROWS = (
 UNITS_ALIKE = ("unit-weighted, as its interval is: all rows of a unit weigh 1 together, to within 8 %",) * 2
 """The same where all units have one budget, and a row has the part of it that it weighs."""
 
-_SPARED = 10
+_SPARED = 6
 """Clipped weight that carries no penalty, over the share: ranks are noisier than counts."""
 
 WEIGHT_BITS = 20
@@ -62,18 +62,18 @@ _SCOUTED = tuple(4**power for power in range(7))
 """Widths, in ranges, of which the weight on either side of an answer is measured roughly."""
 _EDGES = (Fraction(9, 10), Fraction(3, 2), Fraction(3), Fraction(12))
 """Places of the edges on either side, in multiples of the expected width."""
-_UNSEEN = (6, 24, 96, 384)
+_UNSEEN = (48, 192, 1024)
 """Places of the edges on either side where no rough weight can be distinguished from its noise, in ranges."""
 _SEEN = 4
 """Scales of noise, times the root of how many there are, by which a rough weight may be too large."""
 _MAX_PLACES = 1 << 62
 _USUAL_FAILURE = Fraction(1, 40)
-_SIDES = Fraction(23, 100)
+_SIDES = Fraction(21, 100)
 """The part of the share that measures weights around answers where a clipping point is found."""
 
 
 def _tuning(fall: str) -> Tuning:
-    return Tuning(choice=Fraction(8, 100), answer=Fraction(64, 100), fall=Fraction(fall))
+    return Tuning(choice=Fraction(14, 100), answer=Fraction(60, 100), fall=Fraction(fall))
 
 
 _LARGE_SHARE, _SMALL_SHARE, _FALLBACK = map(_tuning, ("2.5", "1.6", "1.1"))

@@ -24,6 +24,9 @@ from prdp.release.interval import (
 _TAIL_FACTOR = Fraction(OCTAVES[-1] + 1)
 """Tail factor of answers for which none was selected."""
 
+_TIER_FACTOR = Fraction(2)
+"""The same of the last tier that was kept: fixed, as nothing of its tail is measured (proofs/clipped_tiers.md)."""
+
 _NOISE, _PULL = Fraction(7, 10), Fraction(3, 10)
 """Shares of the failures for noise alone, wherever the point is, and for what the choice says of the pull."""
 _NEAR = Fraction(1, 5)
@@ -596,7 +599,8 @@ class TierClipping:
 
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget an interval excludes records, if anywhere."""
-        ends = [(self.last.factors(tail_factor)[1] * self.last.at, self.last.most)]
+        factor = _TIER_FACTOR if tail_factor is None else tail_factor
+        ends = [(factor * self.last.at, self.last.most)]
         beyond = self.tiers[self.kept :]
         apart = self.apart and tail_factor is None
         ends += [(self.last.most if apart else tier.at, tier.most) for tier in beyond]
@@ -623,7 +627,8 @@ class TierClipping:
         far = Fraction(0) if apart else self.thresholds + self.scales * Fraction(log(1 / other))
         for scale, tier in zip(scales[:-1], self.tiers, strict=False):
             far += _end_of_tier(scale, tier, other, tier.most / tier.at)
-        far += _end_of_tier(scales[-1], self.last, last, tail_factor)
+        factor = _TIER_FACTOR if tail_factor is None else tail_factor
+        far += _end_of_tier(scales[-1], self.last, last, factor)
         return ErrorBounds(far if self.below else near, far if self.above else near)
 
 
