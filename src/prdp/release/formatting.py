@@ -440,17 +440,17 @@ def _width(answer: Published) -> float:
 
 
 def _decimals(answer: Published) -> int:
-    """Return how many decimals are shown; of a value without an interval, no more than it has."""
+    """Return how many decimals are shown: none where all are whole, as the quantiles of whole numbers are."""
     if answer.whole:
         return 0
     width = _width(answer)
     low, high = answer.interval()
     if (math.isinf(low) or math.isinf(high)) and width == 0 and answer.exact:
         return _digits(abs(float(answer.exact)))
-    if answer.kind != RANGE and low != high:
-        return _digits(width)
-    most = _digits(width) if width > 0 else _MAX_DECIMALS
     numbers = [number for number in (float(answer.exact), low, high) if math.isfinite(number)]
+    if answer.kind != RANGE and low != high:
+        return 0 if _fit(numbers, 0) else _digits(width)
+    most = _digits(width) if width > 0 else _MAX_DECIMALS
     return next(digits for digits in range(most + 1) if digits == most or _fit(numbers, digits))
 
 
