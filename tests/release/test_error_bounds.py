@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from prdp.release.bias import Clipping
+from prdp.release.bias import Clipping, TierClipping
 from prdp.release.interval import Around, error_bounds
 
 FAILURE = Fraction(1, 20)
@@ -100,3 +100,18 @@ def test_where_the_choice_failed_the_far_end_is_open_and_the_other_one_stays() -
         assert failed.insufficient_budget
         assert failed.excludes(None) is None
     assert not clipping(failed=True, most=Fraction(1)).insufficient_budget, "nothing can be clipped"
+
+
+def test_tiers_reach_twice_the_last_one_s_point_unless_another_factor_is_fixed() -> None:
+    """The factor is public and not selected, so that its claim needs no number of factors."""
+    tiers = (clipping(most=Fraction(8)), clipping(at=Fraction(100), most=Fraction(10**6)), clipping())
+    pull = TierClipping(tiers, kept=2, thresholds=30, scales=Fraction(10))
+    scales = (Fraction(5), Fraction(50))
+    usual, two, eight = (
+        error_bounds(scales, "laplace", pull, FAILURE, factor) for factor in (None, Fraction(2), Fraction(8))
+    )
+    assert usual == two
+    assert usual.above is not None
+    assert eight.above is not None
+    assert 5 * usual.above < eight.above
+    assert TierClipping(tiers[:2], 2, 0, Fraction(0)).excludes(None) == (Fraction(200), Fraction(200))
