@@ -169,15 +169,16 @@ class TailRule:
             depth: The mass of the octave at which the choice of a threshold stops, times the share.
             sides: For values below and above zero, or for all of them, what ``visible`` returns.
             caps: The sizes of the answers, in caps of mass 1/share.
-            both: The answers' own masses by side and octave, which say how much there is where values of both
-                signs are visible and may cancel.
+            both: The answers' own masses by side and octave: of those that are visible it is known how much
+                there is, where values of both signs may cancel.
         """
         unit = _CAP_STEPS * self.share / clipping.at
         reach = _reach(self.menu, _scaled(clipping, self.share), tuple(unit * each for each in scales))
         signed = len(sides) > 1
         if both is not None and signed:
             cancel = np.logical_and.reduce([octave >= 0 for _, octave in sides])
-            caps = np.where(cancel, np.maximum(caps, _added_up(both, reach.above)), caps)
+            there = _added_up(np.where(both > self.threshold, both, 0), reach.above)
+            caps = np.where(cancel, np.maximum(caps, there), caps)
         sizes = _CAP_STEPS * caps
         found = np.zeros((len(sizes), len(sides)), np.intp)
         for side, (masses, octave) in enumerate(sides):
