@@ -58,7 +58,7 @@ from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.mechanisms.rank import WEIGHT_BITS
 from prdp.plan.queries import Count, Mean, Quantile, Query, Sum
 from prdp.release import formatting
-from prdp.release.bias import Clipping, TierClipping
+from prdp.release.bias import Clipping, Dropped, TierClipping
 from prdp.release.raw_answer import Ranked
 from prdp.release.release import Release
 from prdp.tables.queryable import reader_of
@@ -206,7 +206,7 @@ class Cells:
         """
         pull = release.clipping
         ends = None if pull is None else pull.excludes(formatting.TAIL_FACTOR)
-        if ends is None or not isinstance(pull, Clipping | TierClipping):
+        if ends is None or not isinstance(pull, Clipping | Dropped | TierClipping):
             return float(self.truth), float(self.truth)
         at = pull.at if isinstance(pull, Clipping) else Fraction(0)
         found = self._excluding(at, ends)

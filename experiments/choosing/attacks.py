@@ -40,7 +40,7 @@ class Shape:
         share: The share.
         policy: The policy.
         body: Records of the body, and how far their logarithms spread.
-        bumps: Octaves of a value above the body's middle, with its sign; and the bump's mass, times the share.
+        bumps: Octaves of a value above the body's middle, with its sign; and its mass, times the share.
         groups: The number of groups; one for an answer alone.
         rows: The most rows of a unit; 1 for records.
         signed: Whether the bounds allow both signs.
@@ -59,11 +59,12 @@ class Shape:
 
     @classmethod
     def drawn(cls, random: np.random.Generator) -> Shape:
-        """Draw a shape."""
+        """Draw a shape; not a count under one budget for all, of which nothing is clipped."""
+        policy = POLICIES[min(2, int(random.integers(5)) // 2)]
         return cls(
-            kind=str(random.choice(["count", "sum", "sum", "mean"])),
-            share=SHARES[random.integers(3)],
-            policy=POLICIES[min(2, random.integers(5) // 2)],
+            kind=str(random.choice(["sum", "sum", "mean", "sum" if policy == "1" else "count"])),
+            share=SHARES[int(random.integers(3))],
+            policy=policy,
             body=(int(10 ** random.uniform(0.5, 4.7)), float(random.uniform(0, 2))),
             bumps=tuple(_bump(random) for _ in range(random.integers(1, 5))),
             groups=int(random.choice([1, 1, 1, 8, 40])),
@@ -79,7 +80,7 @@ class Shape:
             for place, sign, mass in self.bumps
         ]
         if random.random() < 0.3:
-            bumps[random.integers(len(bumps))] = _bump(random)
+            bumps[int(random.integers(len(bumps)))] = _bump(random)
         size, spread = self.body
         size = max(1, int(size * math.exp(random.normal(0, 0.4))))
         return replace(

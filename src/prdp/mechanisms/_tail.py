@@ -152,7 +152,7 @@ class TailRule:
         """Return the facts with the tail factors at two places of the menu."""
         return replace(clipping, selected=(self.menu[below], self.menu[above]), menu=len(self.menu))
 
-    def selected(
+    def selected(  # noqa: PLR0917  (all that was drawn)
         self,
         clipping: Clipping,
         scales: Scales,

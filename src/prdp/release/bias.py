@@ -25,7 +25,7 @@ _TAIL_FACTOR = Fraction(OCTAVES[-1] + 1)
 """Tail factor of answers for which none was selected."""
 
 _TIER_FACTOR = Fraction(2)
-"""The same of the last tier that was kept: fixed, as nothing of its tail is measured (proofs/clipped_tiers.md)."""
+"""The same of the last tier that was kept, as nothing of its tail is measured: proofs/clipped_tiers.md."""
 
 _NOISE, _PULL = Fraction(7, 10), Fraction(3, 10)
 """Shares of the failures for noise alone, wherever the point is, and for what the choice says of the pull."""
