@@ -252,7 +252,7 @@ class Group:
         pairs = zip(self.parts, release.parts, strict=True)
         (low, high), (few, many) = (cells.said(part) for cells, part in pairs)
         corners = [end / max(count, 1) for end in (low, high) for count in (few, many)]
-        return min(corners), max(corners)
+        return _within(release, min(corners)), _within(release, max(corners))
 
     def _weighted(self, chosen: Ranked) -> tuple[float, float]:
         """Return the quantile of the records as they were weighed."""
@@ -262,6 +262,12 @@ class Group:
         place = np.searchsorted(upto, float(chosen.quantile) * upto[-1] * (1 + np.array([-1e-9, 1e-9])))
         low, high = self.values[np.minimum(place, self.values.size - 1)]
         return float(low), float(high)
+
+
+def _within(release: Release, mean: float) -> float:
+    """Return a quotient moved into the public bounds; totals with different exclusions may leave them."""
+    low, high = map(float, release.ends or (-math.inf, math.inf))
+    return min(max(mean, low), high)
 
 
 @dataclass(frozen=True, slots=True)
