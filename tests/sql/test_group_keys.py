@@ -81,6 +81,11 @@ def test_keys_follow_from_those_of_a_column(expression: str, wanted: dict[str, i
     assert counted(text, {"job": ["chef", "clerk"]}) == wanted
 
 
+def test_null_is_a_key_of_what_follows_from_a_column_where_it_is_listed() -> None:
+    text = "SELECT upper(job) AS k, COUNT(*) FROM staff GROUP BY k"
+    assert counted(text, {"job": ["chef", None]}) == {"CHEF": 200, None: 200}
+
+
 def test_the_answer_says_which_rows_are_in_no_group() -> None:
     table = opened(synthetic=True)
     text = "SELECT job, COUNT(*) FROM staff GROUP BY job"

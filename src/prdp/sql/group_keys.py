@@ -242,19 +242,24 @@ def _advice(text: str, name: str, kind: Kind | None) -> tuple[Part, ...]:
 def _followed(node: Node, keys: Mapping[str, Any], where: Node | None, planner: Planner) -> list[Any] | None:
     """Return the values that an expression has for the public keys of its columns, and for NULL."""
     known: dict[str, list[Any]] = {}
+    listed: set[str] = set()
     for name in sorted(columns(node)):
         found = _values_of(name, node, keys, where, planner)
         if found is None:
             return None
         known[name] = list(dict.fromkeys([*found, None]))
+        listed |= {name} if None in found else set()
     count = 1
     for values in known.values():
         count *= len(values)
     if not known or count > max(MAX_FOLLOWED, _MAX_DAYS + 1):
         return None
-    results = (evaluate(node, dict(zip(known, row, strict=True))) for row in product(*known.values()))
-    followed = dict.fromkeys(_as_key(value) for value in results if value is not None)
-    return sorted(followed) if all(isinstance(one, int | float) for one in followed) else list(followed)
+    rows = [dict(zip(known, row, strict=True)) for row in product(*known.values())]
+    results = [(evaluate(node, row), {name for name in row if row[name] is None}) for row in rows]
+    followed = dict.fromkeys(_as_key(value) for value, _ in results if value is not None)
+    null = [None] if any(value is None and nulls and nulls <= listed for value, nulls in results) else []
+    plain = all(isinstance(one, int | float) for one in followed)
+    return [*(sorted(followed) if plain else followed), *null]
 
 
 def _as_key(value: Any) -> Any:
