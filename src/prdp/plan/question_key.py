@@ -79,7 +79,7 @@ def in_words(text: str) -> str:
 
     >>> ask = {"query": "sum", "of": "balance", "range": [0, 9, 1], "method": "clip", "share": "1/10"}
     >>> in_words(question_text({"ask": [ask], "where": "age >= 40", "share": "1/10"}))
-    'sum of balance where age >= 40, by clip, range 0 to 9 of 1'
+    'sum of balance where age >= 40, by clip, range 0 to 9 in steps of 1'
     """
     facts = facts_of(text)
     if facts is None:

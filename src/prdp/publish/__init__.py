@@ -3,7 +3,7 @@
 >>> from prdp.publish import Publication, StatisticalTable
 >>> staff = StatisticalTable("staff", by=("job",), measures={"n": "count", "pay": "mean salary"})
 >>> Publication("Staff by job", (staff,), share="1/10").tables[0].statistics[1].query
-mean(salary)
+Mean(column='salary', round_to=None)
 """
 
 from prdp.publish.declaration import Hierarchy, Publication, Signs, StatisticalTable

@@ -127,7 +127,7 @@ def query_of(text: str) -> Query:
     """Return the query that a measure says.
 
     >>> query_of("sum price * quantity"), query_of("count")
-    (sum(price * quantity), count())
+    (Sum(column='price * quantity', round_to=None), Count())
     """
     found = _MEASURE.fullmatch(text.strip())
     if found is None:

@@ -18,7 +18,7 @@ def divided(share: Fraction, cells: Sequence[int]) -> list[Fraction]:
     C^(2/3). Parts are rounded down to millionths of the share, but for the largest, which has the rest.
 
     >>> [str(part) for part in divided(Fraction(1, 2), [1, 8, 27])]
-    ['17857/500000', '17857/125000', '160715/500000']
+    ['17857/500000', '142857/1000000', '321429/1000000']
     """
     weights = [many ** (2 / 3) for many in cells]
     parts = [share * Fraction(int(_MILLION * weight / sum(weights)), _MILLION) for weight in weights]
