@@ -1,6 +1,6 @@
 """How tests run: properties without a stopwatch, in CI always with the same cases; forks without garbage.
 
-And Ctrl-C is heard, also where the tests run in the background of a shell, which ignores it for them.
+Draws follow from a test's name. And Ctrl-C is heard, also where the tests run in the background of a shell, which ignores it for them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.draws import pytest_runtest_setup
 from tests.ledger.places import place
 from tests.mariadb import mariadb
 from tests.postgres import new_database, postgres, postgres_server, pytest_runtest_makereport
@@ -28,6 +29,7 @@ __all__ = [
     "postgres_server",
     "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
+    "pytest_runtest_setup",
     "pytest_xdist_make_scheduler",
     "spark",
 ]
