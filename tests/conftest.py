@@ -1,6 +1,7 @@
 """How tests run: properties without a stopwatch, in CI always with the same cases; forks without garbage.
 
-Draws follow from a test's name. And Ctrl-C is heard, also where the tests run in the background of a shell, which ignores it for them.
+Draws follow from a test's name. And Ctrl-C is heard, also where the tests run in the background of a shell,
+which ignores it for them.
 """
 
 from __future__ import annotations
