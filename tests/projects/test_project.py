@@ -80,10 +80,10 @@ policy = "1"
 @pytest.mark.parametrize(
     ("text", "line", "stated"),
     [
-        ("[tables.a]\nsource = 3\n", 2, "tables.a.source: is not understood"),
+        ("[tables.a]\nsource = 3\n", 2, "tables.a.source is not understood"),
         ('[tables.a]\nsource = "a.csv"\npolcy = "1"\n', 3, "Did you mean policy?"),
         ('[table.a]\nsource = "a.csv"\n', 1, "Did you mean tables?"),
-        ('[tables.a]\nsource = "a.csv"\n', 1, "says nothing of policy"),
+        ('[tables.a]\nsource = "a.csv"\n', 1, "tables.a has no policy"),
         ('[tables.a]\nsource = "a.csv"\npolicy = "1"\nbounds = { x = [\n  1,\n] }\n', 6, "bounds"),
         ('[tables.a]\npolicy = "1"\nsource = "postgresql://u:secret@h/d"\n', 3, "holds a password"),
         (ACCOUNTS.replace("abs(balance)", "abs(balanc)"), 4, "there is no column balanc"),
@@ -177,7 +177,7 @@ def test_a_project_names_who_reads_a_table(tmp_path: Path) -> None:
     assert opened["people"].sql("SELECT COUNT(*) FROM people", share=1).answer is not None
     assert opened["people"]._engine.name == "polars"
     (tmp_path / "prdp.toml").write_text(stated.replace("polars", "sparks"))
-    with pytest.raises(prdp.InvalidRequest, match=r"line 4: tables\.people\.engine: is not understood"):
+    with pytest.raises(prdp.InvalidRequest, match=r"line 4: tables\.people\.engine is not understood"):
         prdp.project(tmp_path)
 
 

@@ -50,7 +50,7 @@ def compare(
     opened, policies_file = project(file), read(policies)
     listed = policies_file.content.get("questions", [])
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise policies_file.wrong(("questions",), "is a list of SQL texts.")
+        raise policies_file.refused(("questions",), "is a list of SQL texts.")
     asked = [*listed, *(statements or [])]
     if not asked:
         raise InvalidRequest('ask something: prdp compare "SELECT COUNT(*) FROM accounts" --policies ...')

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
 from prdp.cli import table_options as given
 from prdp.cli.advice import at_the_command_line
 from prdp.cli.ask import DRY_RUN, FORMAT, JSON, OUTPUT, REDRAW, STATEMENTS, WHO, announce, readable
 from prdp.cli.formats import Format, form_of, refuse_unwritable
-from prdp.cli.messages import write
-from prdp.cli.printing import reading, show
+from prdp.cli.messages import plain, write
+from prdp.cli.printing import grid, reading, show
 from prdp.errors import InvalidRequest
 from prdp.projects.project import Project, project
-from prdp.release.table import ReleaseTable
+from prdp.release.formats.document import as_text
+from prdp.release.formatting import value_and_ends
+from prdp.release.table import ReleaseTable, shown_key
 from prdp.tables.describe import MAX_KEYS
 from prdp.tables.join import Join
 from prdp.tables.table import Table
@@ -113,12 +117,29 @@ def _show(found: ReleaseTable, form: Format, output: Path | None) -> None:
         found.to_parquet(str(output))
         return
     if form is Format.TABLE and output is None:
-        show(str(found))
+        show(*_grid_of(found))
         return
-    text = (
-        str(found.to_csv()) if form is Format.CSV else found.to_json() if form is Format.JSON else str(found)
-    )
+    if form is Format.XLSX:
+        found.to_excel(str(output))
+        return
+    text = str(found)
+    if form in {Format.HTML, Format.MARKDOWN, Format.LATEX}:
+        text = as_text(found.document(), f".{form}")
+    elif form in {Format.CSV, Format.JSON}:
+        text = str(found.to_csv()) if form is Format.CSV else found.to_json()
     if output is None:
         write(text.rstrip("\n"))
     else:
         output.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def _grid_of(found: ReleaseTable) -> list[RenderableType]:
+    """Return a description as a grid; a flag that has no room goes on in a second line."""
+    lines = found.lines
+    flagged = any(row[0].flag for _, row in found)
+    made = grid(["column", "statistic", "value", "low", "high", *["flag"] * flagged], left=(0, 1, 5), wraps=(5,))
+    for key, row in islice(found, len(lines) - 1):
+        cells = [*(plain(shown_key(part)) for part in key), *value_and_ends(row[0])]
+        made.add_row(*cells, *[row[0].flag] * flagged)
+    title, *rest = str(found).split("\n")
+    return [title, made, "", *rest[len(lines) :]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, RenderableType
 
 from prdp.cli.messages import plain, write
-from prdp.cli.printing import grid, show
+from prdp.cli.printing import grid, number, show
 from prdp.errors import InvalidRequest
 from prdp.release.formats.document import as_text
 from prdp.release.formats.xlsx import write_xlsx
@@ -103,31 +103,37 @@ def _for_people(answers: SqlAnswers, *, std_errors: bool) -> list[RenderableType
     heads: list[str] = []
     beside = ["low", "high", "se", "cv"] if std_errors else ["low", "high"]
     numbers = [any(_is_number(row[place]) for row in answers.rows) for place in range(len(answers.columns))]
-    for name, number in zip(answers.columns, numbers, strict=True):
-        heads += [plain(name), *beside] if number else [plain(name)]
-    left = [place + len(beside) * sum(numbers[:place]) for place, number in enumerate(numbers) if not number]
+    for name, numeric in zip(answers.columns, numbers, strict=True):
+        heads += [plain(name), *beside] if numeric else [plain(name)]
+    left = [
+        place + len(beside) * sum(numbers[:place]) for place, numeric in enumerate(numbers) if not numeric
+    ]
     made = grid(heads, left=left)
     for row in answers.rows:
         made.add_row(*_cells(row, numbers, std_errors=std_errors))
     console = Console()
     notes = answers.notes_on("`conditions` of --format json")
     if console.measure(made, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
-        return [*_stacked(answers), "", *notes]
+        return [*_stacked(answers, std_errors=std_errors), "", *notes]
     return [made, "", *notes]
 
 
-def _stacked(answers: SqlAnswers) -> list[str]:
+def _stacked(answers: SqlAnswers, *, std_errors: bool) -> list[str]:
     """Return the answers for a window that is too narrow for a grid: a line for each cell, no digit lost."""
     room = max(map(len, answers.columns))
     return [
-        f"{'  ' if place else '- '}{plain(name):{room}}  {_in_one(cell)}"
+        f"{'  ' if place else '- '}{plain(name):{room}}  {_in_one(cell, std_errors=std_errors)}"
         for row in answers.rows
         for place, (name, cell) in enumerate(zip(answers.columns, row, strict=True))
     ]
 
 
-def _in_one(cell: Any) -> str:
-    return in_a_cell(cell) if _is_number(cell) else key_in_words(cell)
+def _in_one(cell: Any, *, std_errors: bool) -> str:
+    if not _is_number(cell):
+        return key_in_words(cell)
+    found = zip(("se", "cv"), _precision(cell), strict=True) if std_errors else ()
+    precision = ", ".join(f"{name} {text}" for name, text in found if text)
+    return f"{in_a_cell(cell)}{'; ' if precision else ''}{precision}"
 
 
 def key_in_words(cell: Any) -> str:
@@ -147,21 +153,21 @@ def key_in_words(cell: Any) -> str:
 
 def _cells(row: Sequence[Any], numbers: Sequence[bool], *, std_errors: bool) -> list[str]:
     cells: list[str] = []
-    for cell, number in zip(row, numbers, strict=True):
+    for cell, numeric in zip(row, numbers, strict=True):
         if _is_number(cell):
             value, *ends = value_and_ends(cell)
             cells += [f"{value} ({cell.flag})" if cell.flag else value, *(*ends, "", "")[:2]]
             cells += _precision(cell) if std_errors else []
         else:
             text = key_in_words(cell)
-            cells += [text, *[""] * (4 if std_errors else 2)] if number else [text]
+            cells += [text, *[""] * (4 if std_errors else 2)] if numeric else [text]
     return cells
 
 
 def _precision(cell: Any) -> list[str]:
     """Return the standard error and the coefficient of variation of an answer, in words."""
     error, part = cell.std_error, cell.cv
-    return ["" if error is None else f"{error:,.4g}", "" if part is None else f"{100 * part:.3g} %"]
+    return ["" if error is None else number(error), "" if part is None else f"{100 * part:.3g} %"]
 
 
 def _is_number(cell: object) -> bool:

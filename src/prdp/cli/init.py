@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -21,7 +22,7 @@ from prdp.declare.exact import exact
 from prdp.engines.sources.public_file import guessed_types
 from prdp.engines.sources.text_files import parted_otherwise
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
-from prdp.projects.fields import table_text
+from prdp.projects.fields import public_text, table_text
 from prdp.projects.project import project
 from prdp.projects.toml_file import NAME, listed
 from prdp.schema import Kind
@@ -34,6 +35,14 @@ _TYPES_LIKE = typer.Option(
     help="Records to guess the types of a CSV file's columns from: public or made-up ones, or the file "
     "itself if what its values look like is public.",
     metavar="FILE",
+    show_default=False,
+)
+
+_PUBLIC = typer.Option(
+    "--public",
+    help="A public CSV or Parquet file that statements can join, such as regions.csv.",
+    metavar="FILE",
+    autocompletion=tables_here,
     show_default=False,
 )
 
@@ -61,6 +70,7 @@ def init(
     keys: Annotated[list[str] | None, given.KEYS] = None,
     privacy_unit: Annotated[str | None, given.PRIVACY_UNIT] = None,
     max_rows: Annotated[int | None, given.MAX_ROWS] = None,
+    public: Annotated[list[Path] | None, _PUBLIC] = None,
     ledger: Annotated[str | None, given.LEDGER] = None,
     types_like: Annotated[Path | None, _TYPES_LIKE] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a prdp.toml that is there.")] = False,
@@ -92,8 +102,11 @@ def init(
     if asks:
         _ask_the_rest(declared, columns)
     name = given.name_of(source, declared.get("table"))
-    given.project_of(name, declared).refuse_private(name)
-    _write(name, declared)
+    joined = _public_tables(public or (), name)
+    given.project_of(name, declared, public=joined).refuse_private(name)
+    if not asks:  # what was typed in a dialogue is kept, also where something in it is wrong
+        _refuse_invalid(name, declared, texts)
+    _write(name, declared, joined)
     if texts:
         write(_taken_for_text(texts))
     if policy is None and not asks:
@@ -154,6 +167,32 @@ def _add_types(
             unknown.append(name)
     declared["types"] = types
     return unknown
+
+
+def _public_tables(files: Sequence[Path], name: str) -> dict[str, str]:
+    """Return public files by the names that they have in statements."""
+    found = {given.name_of(str(file)): str(file) for file in files}
+    if missing := [file for file in files if not file.is_file()]:
+        raise InvalidRequest(f"--public {missing[0]}: there is no such file.")
+    if name in found or len(found) < len(files):
+        raise InvalidRequest("--public needs files whose names differ from each other and from the table's.")
+    return found
+
+
+def _refuse_invalid(name: str, declared: dict[str, Any], texts: list[str]) -> None:
+    """Refuse options that declare no table, before anything is written."""
+    try:
+        given.project_of(name, declared).facts(name)
+    except ExpressionError:
+        untyped = [column for column in texts if re.search(rf"\b{re.escape(column)}\b", declared["policy"])]
+        if not untyped:
+            raise
+        which = f"{listed(untyped)} {'are' if len(untyped) > 1 else 'is'}"
+        words = " ".join(f"--type {quote(f'{column}=number')}" for column in untyped)
+        raise InvalidRequest(
+            f"the policy {declared['policy']} needs numbers, and {which} read as text: a CSV file has no "
+            f"types. Add {words}, or have all types guessed: --types-like sample.csv"
+        ) from None
 
 
 def _taken_for_text(names: list[str]) -> str:
@@ -304,11 +343,13 @@ def _asked(
         return answer
 
 
-def _write(name: str, declared: dict[str, Any]) -> None:
+def _write(name: str, declared: dict[str, Any], public: dict[str, str]) -> None:
     """Write the file."""
     text = "# Private tables. Editors complete it by its JSON Schema, which prdp check --schema prints.\n\n"
     with open(f"{NAME}.new", "w", encoding="utf-8") as file:
         file.write(text + table_text(name, declared))
+        if public:
+            file.write("\n" + public_text(public))
     os.replace(f"{NAME}.new", NAME)
     write(f"{NAME} is written: table {name}.")
 
@@ -318,7 +359,7 @@ def _try(name: str) -> None:
     try:
         facts = project(NAME).facts(name)
     except PrdpError as error:
-        complain(f"{error.spelled(in_toml)}\nMend it in {NAME}, then run: prdp check")
+        complain(f"{error.spelled(in_toml)}\nCorrect it in {NAME}, then run: prdp check")
         raise typer.Exit(2) from None
     if options := warned(facts.policy):
         complain(options)

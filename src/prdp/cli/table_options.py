@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from prdp.engines.sources import database_files, text_files
 from prdp.engines.sources.checks import sql_types
 from prdp.engines.sources.readers import FILE_ENDINGS
 from prdp.errors import InvalidRequest, PrdpError
-from prdp.projects.fields import check
+from prdp.projects.fields import PUBLIC, check
 from prdp.projects.project import Project, project
 from prdp.projects.toml_file import NAME, ProjectText
 
@@ -37,7 +37,7 @@ def columns_of(source: str, table_name: str | None = None) -> dict[str, str]:
     if source.endswith(text_files.JSON_ENDINGS):
         return {}
     if source.endswith(text_files.CSV_ENDINGS):
-        return dict.fromkeys(text_files.header_of(source, "\t" if ".tsv" in Path(source).name else ","), "")
+        return dict.fromkeys(text_files.columns_of(source), "")
     engine = engine_for(source, None, None, rows_are_records=False, table=table_name)
     return {name: kind.native for name, kind in engine.schema.items()}
 
@@ -210,9 +210,12 @@ def entry(
     return {key: value for key, value in made.items() if value}
 
 
-def project_of(name: str, declared: dict[str, Any], who: str | None = None) -> Project:
+def project_of(
+    name: str, declared: dict[str, Any], who: str | None = None, public: Mapping[str, str] | None = None
+) -> Project:
     """Return the project of one table that options declare; its account lies beside the data."""
-    file = ProjectText(Path.cwd() / NAME, "", {"tables": {name: declared}})
+    tables = {"tables": {name: declared}}
+    file = ProjectText(Path.cwd() / NAME, "", tables | ({PUBLIC: dict(public)} if public else {}))
     check(file)
     return Project(file, who)
 

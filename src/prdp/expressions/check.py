@@ -249,8 +249,8 @@ class _Checker:
             case Negate():
                 return dataclasses.replace(node, operand=number(node.operand)), Kind.NUMBER
             case Arithmetic():
-                left, right = self._sides(node)
-                return dataclasses.replace(node, left=left, right=right), Kind.NUMBER
+                left, right, of_moments = self._sides(node)
+                return dataclasses.replace(node, left=left, right=right, of_moments=of_moments), Kind.NUMBER
             case And() | Or():
                 parts = tuple(map(boolean, node.parts))
                 return dataclasses.replace(node, parts=parts), Kind.BOOLEAN
@@ -276,14 +276,15 @@ class _Checker:
             self._refuse(operand, reason, _how_to_convert(operand, kind, expected, self.text))
         return checked
 
-    def _sides(self, node: Arithmetic) -> tuple[Node, Node]:
-        """Return both sides of an operation on numbers, or those of the difference of two dates."""
+    def _sides(self, node: Arithmetic) -> tuple[Node, Node, bool]:
+        """Return both sides of an operation, and whether it is the difference of two dates."""
         left, right = self.typed(node.left), self.typed(node.right)  # once: what they hold is checked, too
         expected = Kind.MOMENT if node.op == "-" and left[1] is Kind.MOMENT else Kind.NUMBER
         if node.op in ("+", "-") and (left[1], right[1]) == (Kind.MOMENT, Kind.NUMBER):
             advice = f"For example: {node.op} INTERVAL '1 day', or '1 month'."
             self._refuse(node.right, "a number that is added to a date needs a unit", advice)
-        return self._fitting(node.left, left, expected), self._fitting(node.right, right, expected)
+        sides = self._fitting(node.left, left, expected), self._fitting(node.right, right, expected)
+        return *sides, expected is Kind.MOMENT
 
     def _call(self, node: Call) -> Typed:
         """Check a function's arguments, and those of one that takes any kind against each other."""

@@ -108,7 +108,7 @@ def outcome(node: Node, ranges: Ranges) -> Outcome:  # noqa: PLR0911  (one retur
             inner = outcome(node.operand, ranges)
             return Outcome(inner.values.negated(), inner.total)
         case Arithmetic():
-            if not (may_be_number(node.left) and may_be_number(node.right)):
+            if node.of_moments or not (may_be_number(node.left) and may_be_number(node.right)):
                 return Outcome(DAYS, total=False)
             left, right = outcome(node.left, ranges), outcome(node.right, ranges)
             result = arithmetic(node.op, left.values, right.values)

@@ -112,11 +112,15 @@ class Negate(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(_Placed):
-    """A sum, difference, product, quotient or remainder; of two dates, the days between them."""
+    """A sum, difference, product, quotient or remainder; of two dates, the days between them.
+
+    ``of_moments`` is set once the types are checked.
+    """
 
     op: ArithmeticOp
     left: Node
     right: Node
+    of_moments: bool = field(default=False, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,24 +243,24 @@ def check(file: ProjectText) -> None:
     for section, entries in file.content.items():
         if section == PUBLIC:
             if not PAIRS.fits(entries):
-                raise file.wrong((section,), 'holds a file by name: regions = "regions.csv".')
+                raise file.refused((section,), 'holds a file by name: regions = "regions.csv".')
             for name, entry in entries.items():
                 _refuse_passwords(file, (section, name), entry)
             continue
         if section not in SECTIONS:
-            raise file.wrong(
+            raise file.refused(
                 (section,),
                 f"is not known. A project has {listed([*SECTIONS, PUBLIC])}." + _near(section, SECTIONS),
             )
         if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
-            raise file.wrong((section,), f"holds named entries: [{section}.accounts]")
+            raise file.refused((section,), f"holds named entries: [{section}.accounts]")
         for name, entry in entries.items():
             _check_entry(file, section, name, entry)
     if not any(file.content.values()):
         raise InvalidRequest(f"{file.path.name} names no table. Add [tables.NAME] with source and policy.")
     both = set(file.content.get("tables", ())) & set(file.content.get("joins", ()))
     if both:
-        raise file.wrong(("joins", min(both)), "is the name of a table and of a join: give it another.")
+        raise file.refused(("joins", min(both)), "is the name of a table and of a join: give it another.")
 
 
 def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str, Any]) -> None:
@@ -269,7 +269,7 @@ def _check_entry(file: ProjectText, section: str, name: str, entry: Mapping[str,
         place = (section, name, key)
         for text in _texts(value):
             if key in _ADDRESSES and (reason := refused_variable(text)):
-                raise file.wrong(place, reason)
+                raise file.refused(place, reason)
         _refuse_passwords(file, place, value)
 
 
@@ -279,22 +279,27 @@ def refuse_unknown(
     """Refuse a key that is not known, a value of another kind, and an entry without a key that it needs."""
     for key, value in entry.items():
         if key not in fields:
-            of = f" of {place[0]}" if place else ""
-            raise file.wrong((*place, key), f"is not known{of}." + _near(key, fields))
+            raise file.refused((*place, key), "is not a known key." + _near(key, fields))
         if not fields[key].kind.fits(value):
-            raise file.wrong((*place, key), f"is not understood. Write {fields[key].kind.words}.")
+            raise file.refused((*place, key), f"is not understood. Write {fields[key].kind.words}.")
     missing = [key for key, field in fields.items() if field.needed and key not in entry]
     if missing:
-        raise file.wrong(place, f"says nothing of {listed(missing)}. {fields[missing[0]].help}")
+        helped = _lowered(fields[missing[0]].help)
+        raise file.refused(place, f"has no {listed(missing)}. Add {missing[0]}: {helped}")
 
 
 def _refuse_passwords(file: ProjectText, place: Place, value: Any) -> None:
     if any(map(holds_password, _texts(value))):
-        raise file.wrong(
+        raise file.refused(
             place,
             "holds a password. Keep the address in an environment variable, and write its name: "
             f'{place[-1]} = "${{ACCOUNTS_URL}}". Or leave the password out, and set PGPASSWORD.',
         )
+
+
+def _lowered(text: str) -> str:
+    """Return a sentence as it is written behind a colon."""
+    return text[:1].lower() + text[1:]
 
 
 def _near(key: str, known: Mapping[str, ProjectKey] | Mapping[str, Any]) -> str:
@@ -333,6 +338,18 @@ def table_text(name: str, declared: Mapping[str, Any]) -> str:
         if key in declared:
             lines += [f"# {field.help}", f"{key} = {written(declared[key], field.kind in _NUMERIC)}"]
     return "\n".join(lines) + "\n"
+
+
+def public_text(files: Mapping[str, str]) -> str:
+    """Return the section of public files that statements can join.
+
+    >>> print(public_text({"regions": "regions.csv"}), end="")
+    # Public files that statements can join.
+    [public]
+    regions = "regions.csv"
+    """
+    lines = [f"{bare_or_quoted(name)} = {written(file, numeric=False)}" for name, file in files.items()]
+    return "\n".join(["# Public files that statements can join.", f"[{PUBLIC}]", *lines]) + "\n"
 
 
 def bare_or_quoted(name: str) -> str:

@@ -25,9 +25,9 @@ from prdp.errors import ExpressionError, InvalidRequest, NoLedgerFile, PolicyErr
 from prdp.ledger import is_begun
 from prdp.plan.explain import Explanation
 from prdp.policy import Policy
-from prdp.projects.fields import PUBLIC, SECTIONS, bare_or_quoted, check
+from prdp.projects.fields import PUBLIC, SECTIONS, bare_or_quoted, check, written
 from prdp.projects.toml_file import NAME, Place, ProjectText, find, from_environment, listed, read
-from prdp.schema import Bounds, Rounding, Schema
+from prdp.schema import Bounds, Kind, Rounding, Schema
 from prdp.tables.arguments import common_source, untraced_reason
 from prdp.tables.join import Join, open_join
 from prdp.tables.table import Table
@@ -417,6 +417,8 @@ class Project(Mapping[str, Table | Join]):
                 options.pop(key, None)
             if not _is(synthetic, (*text_files.CSV_ENDINGS, *text_files.JSON_ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
+            elif section == "tables" and "types" not in options:
+                options["types"] = self._types_like(name, synthetic)
             if not _is(synthetic, database_files.ENDINGS):
                 options.pop("table", None)
             options.pop("engine", None)  # a synthetic table is read by whoever it calls for
@@ -430,6 +432,17 @@ class Project(Mapping[str, Table | Join]):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
             line = f"{file.path.name}, line {file.line_of(place)}: "
             raise InvalidRequest(line, *error.parts) from None
+
+    def _types_like(self, name: str, synthetic: Any) -> dict[str, str]:
+        """Return the types that a table has, for columns of the same names in a text file like it."""
+        native = {
+            column: kind.native
+            for column, kind in self.facts(name).schema.items()
+            if kind.kind is not Kind.OTHER
+        }
+        if not _is(synthetic, text_files.CSV_ENDINGS) or not Path(synthetic).is_file():
+            return native
+        return {column: native.get(column, "VARCHAR") for column in text_files.columns_of(str(synthetic))}
 
     def _refuse_itself(self, name: str, synthetic: Any) -> None:
         """Refuse the real records as a synthetic table: answers that cost nothing would give them away."""
@@ -624,8 +637,24 @@ def named_in(text: str, project: Project) -> str:
         return about[0]
     if not about and len(known) == 1 and not found:
         return next(iter(known))
+    if len(about) > 1:
+        raise InvalidRequest(_unjoined(project, about))
     names = [table for name in project for table in project.tables_of(name)]
     names_text = f"names {listed(sorted(found))}" if found else "names no table"
     raise InvalidRequest(
         f"the statement {names_text}. {project.file.path.name} has {listed(names)}: write FROM {names[0]}."
+    )
+
+
+def _unjoined(project: Project, names: Sequence[str]) -> str:
+    """Return the declaration that several private tables need to be joined."""
+    content = project.file.content
+    sources = {name: content["tables"][name]["source"] for name in names if not project.is_join(name)}
+    pairs = ", ".join(
+        f"{bare_or_quoted(name)} = {written(source, numeric=False)}" for name, source in sources.items()
+    )
+    tables = f"tables = {{ {pairs} }}, private, key, references and policy" if pairs else "their tables"
+    return (
+        f"{listed(names)} are private tables that no join declares. To join them, add [joins.NAME] to "
+        f"{project.file.path.name} with {tables}; to join a public table, list its file in [public] instead."
     )

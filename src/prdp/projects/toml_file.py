@@ -93,6 +93,16 @@ class ProjectText:
         named = ".".join(place)
         return InvalidRequest(f"{self.path.name}, line {self.line_of(place)}: {named}: ", *reason)
 
+    def refused(self, place: Place, predicate: str) -> InvalidRequest:
+        r"""Return an error in whose sentence the key, or else the file, is the subject.
+
+        >>> file = ProjectText(Path("release.toml"), 'share = 0.1\n', {"share": 0.1})
+        >>> str(file.refused(("share",), "is small.")), str(file.refused((), "has no title."))
+        ('release.toml, line 1: share is small.', 'release.toml, line 1: release.toml has no title.')
+        """
+        named = ".".join(place) or self.path.name
+        return InvalidRequest(f"{self.path.name}, line {self.line_of(place)}: {named} {predicate}")
+
 
 def _holds(content: Any, place: Place) -> bool:
     for key in place:

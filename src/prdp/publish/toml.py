@@ -39,7 +39,7 @@ _BY_NAME = ValueKind(
     {},
 )
 PUBLICATION = {
-    "title": ProjectKey(TEXT, "The title.", needed=True),
+    "title": ProjectKey(TEXT, 'The title of the publication, such as title = "Loans of 2026".', needed=True),
     "share": ProjectKey(NUMBER, "The share that is divided among the tables."),
     "office": ProjectKey(TEXT, "Who publishes it."),
     "contact": ProjectKey(TEXT, "Where questions go."),
@@ -99,7 +99,7 @@ def read(path: Path | str) -> ReleaseFile:
     for section, fields in sections.items():
         entries = {"": content.get(section, {})} if section == "signs" else content.get(section, {})
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
-            raise file.wrong((section,), f"is a section: [{section}], or [{section}.NAME] of named entries.")
+            raise file.refused((section,), f"is a section: [{section}], or [{section}.NAME] of named entries.")
         for name, entry in entries.items():
             refuse_unknown(file, (section, name) if name else (section,), entry, fields)
     beside = file.path.parent / content.get("project", "prdp.toml")
@@ -141,7 +141,7 @@ def _table(
     source = entry.get("from") or (next(iter(opened)) if len(opened) == 1 else None)
     if source is None or source not in list(opened):
         listed = ", ".join(opened)
-        raise file.wrong((*place, "from"), f"is none of the tables of {opened.file.path.name}: {listed}.")
+        raise file.refused((*place, "from"), f"is none of the tables of {opened.file.path.name}: {listed}.")
     for measure in entry.get("measures", {}).values():
         _placed(file, (*place, "measures"), partial(query_of, measure))
     keys, by_name = opened.keys_of(source), {one.name: one for one in hierarchies}

@@ -41,6 +41,7 @@ _NOT_SIGNS = {
 _TOP = re.compile(r"\bselect\s+(?:distinct\s+)?top\s*\(?\s*(\d+)", re.IGNORECASE)
 _NO_BREAK = re.compile("[^\n]")
 _CLAUSES = ("select", "from", "where", "group", "order", "having", "limit", "join", "between")
+_DESCRIBING = ("describe", "desc", "summarize")
 _CALLED = re.compile(r"[A-Za-z_]\w*\s*\(\s*(?:DISTINCT\s+)?\Z", re.IGNORECASE)
 """The name of a function, right before what it is called with."""
 
@@ -159,8 +160,12 @@ def _tamed(text: str) -> str:
 
 def _instead_of(word: str) -> str:
     """Return what to write in place of a first word that begins no question."""
-    if word in {"explain", "describe", "desc"}:
-        return "Write the question alone: table.explain_sql(...) or prdp ask --dry-run says what it would do."
+    if word == "explain":
+        return "The plan is shown by table.explain_sql(...), or prdp explain in the shell, without EXPLAIN."
+    if word in _DESCRIBING:
+        return "Columns are summarised by table.describe(...), or prdp describe in the shell; both are charged."
+    if word in {"show", "pragma"}:
+        return "Tables and columns are listed by table.schema, or prdp check in the shell."
     near = get_close_matches(word, ["select"], cutoff=0.7)
     return f"Did you mean SELECT? {ONLY_SELECT_INSTEAD}" if near else ONLY_SELECT_INSTEAD
 

@@ -337,5 +337,5 @@ def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
             or "policy" not in entry
             or set(entry) - {"policy", "at_most", "at_least"}
         ):
-            raise file.wrong(("policies", name), f'is not understood: write {name} = "10000 / balance".')
+            raise file.refused(("policies", name), f'is not understood: write {name} = "10000 / balance".')
     return made

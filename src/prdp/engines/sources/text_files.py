@@ -95,6 +95,11 @@ def _common_header(files: list[str], delimiter: str) -> list[str]:
     return headers[0]
 
 
+def columns_of(file: str) -> list[str]:
+    """Return the columns of a file of comma- or tab-separated values, by its ending."""
+    return header_of(file, "\t" if ".tsv" in Path(file).name else ",")
+
+
 def header_of(file: str, delimiter: str) -> list[str]:
     """Read a file's first line and nothing else of it: the rest are records."""
     try:
