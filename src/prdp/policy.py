@@ -393,6 +393,12 @@ class _Range:
     def at_most(self) -> Fraction:
         """Return the largest budget that the bounds allow."""
         if self.values.high == math.inf:
+            if self.values.low > _CAP:  # whatever at_most is near 1, all records would get it
+                raise PolicyError(
+                    f"the policy {self.text!r} gives every record a budget above "
+                    f"{shown_value(self.values.low)}, which hardly protects anybody. Divide it by a public "
+                    "number, so that most budgets lie near 1."
+                )
             self._refuse(
                 "has no largest budget",
                 "at_most: the most that a record may lose, such as ",

@@ -122,7 +122,7 @@ def test_beside_groups_that_were_found_is_which_are_missing() -> None:
     answers = table.sql(BY_JOB, share="2/5", keys={"job": "private"})
     assert set(answers["job"]) == {"chef", "clerk"}
     rare = "a share of 1/10 found the keys of job; rare ones and NULL are missing by design"
-    never = "are never found"
+    never = "are never found: list these keys"
     assert rare in answers.notes
     assert f"texts with other characters than printable ASCII's {never}" in answers.notes
     assert rare in answers.to_pandas().attrs["notes"]

@@ -105,6 +105,7 @@ _OBJECTS = 200_000
 
 _OPTIONS_MEANT = {
     **dict.fromkeys(("--epsilon", "--eps", "--budget"), "--share; --policy gives the budgets"),
+    **dict.fromkeys(("--errors", "--se", "--cv", "--stderr"), "--std-errors"),
     **dict.fromkeys(("--level", "--confidence"), "--std-errors; intervals are 95 %"),
     **dict.fromkeys(("--out", "-o", "--save"), "--output FILE"),
     **dict.fromkeys(("--csv", "--xlsx", "--parquet", "--html"), "--format, such as --format csv"),
@@ -151,7 +152,9 @@ class Commands(LazyGroup):
 
 
 def _hint_at_option(error: Any) -> None:
-    """Add what to write to the complaint about an option that no command has."""
+    """Add what to write to the complaint about an option that is missing, or that no command has."""
+    if getattr(getattr(error, "param", None), "name", "") == "share" and not error.message:
+        error.message = "It is the fraction of every record's budget to use: --share 0.1"
     meant = _OPTIONS_MEANT.get(getattr(error, "option_name", None) or "")
     if meant and hasattr(error, "possibilities"):
         error.message, error.possibilities = f"{error.message.rstrip('.')}. Write {meant}.", None

@@ -148,7 +148,11 @@ def _searched(facts: Facts, column: str, keys: object) -> str:
     """Describe how keys of a column without a list are found."""
     described = isinstance(keys, dict) and {"pattern", "among", "alphabet"} & keys.keys()
     texts = column in facts.schema and facts.schema[column].kind is Kind.TEXT and not described
-    ascii_only = "; texts with other characters than printable ASCII's are never found" if texts else ""
+    ascii_only = (
+        "; texts with other characters than printable ASCII's are never found: list these keys"
+        if texts
+        else ""
+    )
     return f"found by questions, which pay for it; rarer ones are missing by design{ascii_only}"
 
 

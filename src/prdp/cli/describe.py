@@ -137,7 +137,9 @@ def _grid_of(found: ReleaseTable) -> list[RenderableType]:
     """Return a description as a grid; a flag that has no room goes on in a second line."""
     lines = found.lines
     flagged = any(row[0].flag for _, row in found)
-    made = grid(["column", "statistic", "value", "low", "high", *["flag"] * flagged], left=(0, 1, 5), wraps=(5,))
+    made = grid(
+        ["column", "statistic", "value", "low", "high", *["flag"] * flagged], left=(0, 1, 5), wraps=(5,)
+    )
     for key, row in islice(found, len(lines) - 1):
         cells = [*(plain(shown_key(part)) for part in key), *value_and_ends(row[0])]
         made.add_row(*cells, *[row[0].flag] * flagged)

@@ -28,6 +28,9 @@ EVENLY = (
     "On 100,000 made-up records, uniform within the public bounds. Errors on your records differ: describe "
     "them with --like, a file or a distribution such as balance=lognormal:8,1,n=40000."
 )
+_NO_GROUP = (
+    "No group was found at these shares. List the keys in prdp.toml, or describe more records with --like."
+)
 _SHARES = ("0.01", "0.05", "0.1", "0.5", "1")
 
 LIKE = typer.Option(
@@ -77,7 +80,8 @@ def preview(
     if as_json:
         show_json([{"share": str(one), **_plain(line)} for one, line in found])
     else:
-        _show(found, runs, [EVENLY * (like == EVEN), left_out_of(opened, name, records)])
+        remarks = [EVENLY * (like == EVEN), left_out_of(opened, name, records), _NO_GROUP * (not found)]
+        _show(found, runs, remarks)
     if plot is not None:
         style.save(_drawn(found), plot)
 

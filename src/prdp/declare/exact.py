@@ -30,6 +30,7 @@ _SIMPLE = 10_000
 
 _GROUP = 600  # digits; Python's own limit, which anybody may set, is never below 640
 _LONG = 10**_GROUP
+_PERCENT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?\s*%", re.ASCII)
 _RATIO = re.compile(r"-?[0-9]+(/[0-9]+)?", re.ASCII)
 
 
@@ -96,6 +97,9 @@ def exact_share(value: Exact) -> Fraction:
 
 def _read(value: int | str | Fraction | Decimal, what: str) -> Fraction:
     text = str(value).strip() if isinstance(value, str | Decimal) else value
+    if isinstance(text, str) and _PERCENT.fullmatch(text):
+        part = Decimal(text.removesuffix("%").strip()) / 100
+        raise InvalidRequest(f"{what}={short_repr(value)} is in percent. Write {part:f}.")
     try:
         if isinstance(text, str) and abs(Decimal(text.partition("/")[0]).adjusted()) > _MAX_DIGITS:
             raise InvalidRequest(f"{what}={short_repr(value)} is out of range.")

@@ -250,7 +250,7 @@ def never_found(columns: Sequence[ColumnKeys]) -> list[str]:
     """Return which texts a search cannot find, however many records have them: public, by its domain."""
     alphabets = [c.facts.get("alphabet", PRINTABLE) for c in columns if _is_free_text(c)]
     whose = dict.fromkeys("printable ASCII's" if one == PRINTABLE else "the alphabet's" for one in alphabets)
-    return [f"texts with other characters than {one} are never found" for one in whose]
+    return [f"texts with other characters than {one} are never found: list these keys" for one in whose]
 
 
 def _is_free_text(column: ColumnKeys) -> bool:

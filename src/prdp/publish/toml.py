@@ -99,7 +99,9 @@ def read(path: Path | str) -> ReleaseFile:
     for section, fields in sections.items():
         entries = {"": content.get(section, {})} if section == "signs" else content.get(section, {})
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
-            raise file.refused((section,), f"is a section: [{section}], or [{section}.NAME] of named entries.")
+            raise file.refused(
+                (section,), f"is a section: [{section}], or [{section}.NAME] of named entries."
+            )
         for name, entry in entries.items():
             refuse_unknown(file, (section, name) if name else (section,), entry, fields)
     beside = file.path.parent / content.get("project", "prdp.toml")

@@ -445,9 +445,9 @@ def _decimals(answer: Published) -> int:
         return 0
     width = _width(answer)
     low, high = answer.interval()
-    if (math.isinf(low) or math.isinf(high)) and width == 0 and answer.exact:
-        return _digits(abs(float(answer.exact)))
     numbers = [number for number in (float(answer.exact), low, high) if math.isfinite(number)]
+    if (math.isinf(low) or math.isinf(high)) and width == 0 and answer.exact:
+        return 0 if _fit(numbers, 0) else _digits(abs(float(answer.exact)))
     if answer.kind != RANGE and low != high:
         return 0 if _fit(numbers, 0) else _digits(width)
     most = _digits(width) if width > 0 else _MAX_DECIMALS
