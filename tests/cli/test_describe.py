@@ -49,3 +49,16 @@ def test_a_description_is_written_to_a_file(project: Path) -> None:
     assert (project / "loans.txt").read_text().startswith("description of loans (share 1/10)")
     assert quickly("describe", "--share", "0.1", "--output", "described.csv").exit_code == 0
     assert (project / "described.csv").read_text().startswith("column,statistic,value,")
+    assert quickly("describe", "--share", "0.1", "--output", "loans.html").exit_code == 0
+    assert "<table" in (project / "loans.html").read_text()
+    assert quickly("describe", "--share", "0.1", "--output", "loans.xlsx").exit_code == 0
+    assert (project / "loans.xlsx").read_bytes().startswith(b"PK")
+
+
+def test_a_description_keeps_each_statistic_on_a_line_of_its_own() -> None:
+    shown = quickly("describe", "--share", "0.01", columns=80).stdout
+    title, head, *rows = shown.split("\n\n")[0].splitlines()
+    assert title.startswith("description of loans")
+    assert head.split()[:5] == ["column", "statistic", "value", "low", "high"]
+    begun = [row for row in rows if not row.startswith(" ")]
+    assert len(begun) == len(json.loads(quickly("describe", "--share", "0.01", "--json").stdout)["rows"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.cli.running import piped, write_loans, write_project
@@ -136,6 +138,98 @@ def test_keys_of_a_column_whose_missing_values_are_replaced_follow(tmp_path: Pat
     assert [line.split(",")[0] for line in ran.stdout.splitlines()] == ["branch", "north", "south", "unknown"]
 
 
+def test_a_share_that_is_missing_or_in_percent_is_asked_for_as_a_fraction(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    missing = piped("ask", COUNT, folder=tmp_path)
+    assert missing.returncode == 2
+    assert "--share 0.1" in missing.stderr
+    percent = piped("ask", COUNT, "--share", "5%", folder=tmp_path)
+    assert percent.returncode == 2
+    assert "in percent. Write 0.05." in percent.stderr
+
+
+def test_init_writes_nothing_that_cannot_be_opened_and_is_repeated_without_force(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    options = ("init", "loans.csv", "--policy", "100 / days", "--at-most", "10")
+    untyped = piped(*options, folder=tmp_path)
+    assert untyped.returncode == 2
+    assert "Add --type days=number" in untyped.stderr
+    assert "CAST" not in untyped.stderr
+    unbounded = piped(*options, "--type", "days=number", folder=tmp_path)
+    assert unbounded.returncode == 2
+    assert "--bounds days=low:high" in unbounded.stderr
+    assert not (tmp_path / "prdp.toml").exists()
+    repeated = piped(*options, "--type", "days=number", "--bounds", "days=1:60", folder=tmp_path)
+    assert repeated.returncode == 0, repeated.stderr
+
+
+def test_init_declares_public_files_that_statements_join(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    (tmp_path / "branches.csv").write_text("branch,region,rooms\nnorth,upper,4\nsouth,lower,2\n")
+    declared = ("--type", "days=integer", "--policy", "1", "--public", "branches.csv")
+    assert piped("init", "loans.csv", *declared, folder=tmp_path).returncode == 0
+    text = "SELECT b.region, COUNT(*) AS n FROM loans JOIN branches b USING (branch) GROUP BY b.region"
+    ran = piped("ask", text, "--share", "0.1", "--format", "csv", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert {line.split(",")[0] for line in ran.stdout.splitlines()} == {"region", "upper", "lower"}
+
+
+@pytest.mark.parametrize(
+    ("public", "reason"),
+    [("nothing.csv", "there is no such file"), ("loans.csv", "differ from each other and from the table's")],
+)
+def test_a_public_file_that_cannot_be_joined_is_refused(tmp_path: Path, public: str, reason: str) -> None:
+    write_loans(tmp_path)
+    ran = piped("init", "loans.csv", "--policy", "1", "--public", public, folder=tmp_path)
+    assert ran.returncode == 2
+    assert reason in " ".join(ran.stderr.split())
+    assert not (tmp_path / "prdp.toml").exists()
+
+
+def test_private_tables_that_no_join_declares_are_refused_with_the_declaration(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    more = '[tables.fines]\nsource = "loans.csv"\npolicy = "1"\ntypes = { branch = "VARCHAR" }\n'
+    (tmp_path / "prdp.toml").write_text((tmp_path / "prdp.toml").read_text() + more)
+    joined = "SELECT COUNT(*) AS n FROM loans JOIN fines USING (branch)"
+    ran = piped("ask", joined, "--share", "0.1", folder=tmp_path)
+    assert ran.returncode == 2
+    assert "add [joins.NAME] to prdp.toml" in ran.stderr
+    assert 'fines = "loans.csv"' in ran.stderr
+
+
+def test_records_like_those_of_a_typed_file_have_its_types(tmp_path: Path) -> None:
+    with duckdb.connect() as database:
+        days = f"COPY (SELECT 1 + range % 60 AS days FROM range(3000)) TO '{tmp_path / 'loans.parquet'}'"
+        database.execute(days)
+    (tmp_path / "like.csv").write_text("days\n" + "".join(f"{1 + place % 60}\n" for place in range(3000)))
+    made = piped("init", "loans.parquet", "--policy", "1", "--bounds", "days=1:60", folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    question = ("preview", "SELECT AVG(days) AS mean FROM loans", "--share", "1", "--runs", "2")
+    ran = piped(*question, "--like", "like.csv", "--json", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)[0]["column"] == "mean"
+
+
+def test_a_preview_without_any_group_says_so(tmp_path: Path) -> None:
+    write_loans(tmp_path)
+    assert piped("init", "loans.csv", "--policy", "1", folder=tmp_path).returncode == 0
+    (tmp_path / "like.csv").write_text("branch,days,fine\nnorth,3,1.00\n")
+    text = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
+    ran = piped("preview", text, "--share", "0.1", "--runs", "2", "--like", "like.csv", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "No group was found" in ran.stdout
+
+
+def test_standard_errors_are_shown_in_a_narrow_window_too(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    text = "SELECT COUNT(*) AS number_of_loans, COUNT(*) FILTER (WHERE days > 9) AS longer_loans FROM loans"
+    wide = piped("ask", text, "--share", "0.1", "--std-errors", columns=160, folder=tmp_path).stdout
+    narrow = piped("ask", text, "--share", "0.1", "--std-errors", columns=60, folder=tmp_path).stdout
+    head, row = (line.split() for line in wide.splitlines()[:2])
+    assert narrow.startswith("- number_of_loans")
+    assert f"se {row[head.index('se')]}, cv {row[head.index('cv')]}" in " ".join(narrow.split())
+
+
 def test_explain_is_a_dry_run(tmp_path: Path) -> None:
     write_project(tmp_path)
     asked = piped("ask", COUNT, "--share", "0.1", "--dry-run", folder=tmp_path)
@@ -219,6 +313,11 @@ def test_a_first_guess_of_a_statistician_is_answered(
         (("SELECT QUANTILE_CONT(days, [0.1, 0.9]) FROM stays",), "Write one quantile a column"),
         (("SELECT COUNT(*) FROM stay",), "write FROM stays"),
         ((COUNT, "--level", "0.9"), "Write --std-errors"),
+        ((COUNT, "--errors"), "Write --std-errors"),
+        (("DESCRIBE stays",), "prdp describe in the shell"),
+        (("SUMMARIZE stays",), "prdp describe in the shell"),
+        (("EXPLAIN SELECT COUNT(*) FROM stays",), "prdp explain in the shell"),
+        (("SHOW TABLES",), "prdp check in the shell"),
         ((COUNT, "--epsilon", "1"), "Write --share"),
         ((COUNT, "--csv"), "such as --format csv"),
         ((COUNT, "-o", "n.csv"), "Write --output FILE"),

@@ -163,9 +163,7 @@ def _instead_of(word: str) -> str:
     if word == "explain":
         return "The plan is shown by table.explain_sql(...), or prdp explain in the shell, without EXPLAIN."
     if word in _DESCRIBING:
-        return (
-            "Columns are summarised by table.describe(...), or prdp describe in the shell; both are charged."
-        )
+        return "Columns are summarised by table.describe(...), or prdp describe in the shell, for a share."
     if word in {"show", "pragma"}:
         return "Tables and columns are listed by table.schema, or prdp check in the shell."
     near = get_close_matches(word, ["select"], cutoff=0.7)
