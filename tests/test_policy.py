@@ -164,6 +164,7 @@ def test_the_largest_budget_follows_from_the_bounds_too() -> None:
     ("policy", "message"),
     [
         (Policy("10000 / balance"), "no largest budget.*from 1e-8 to inf.*such as at_most='10'"),
+        (Policy("1e12 / age"), "gives every record a budget above .* Divide it by a public number"),
         (Policy("100 - age", at_most=5), "no smallest positive.*from -20 to 100.*at_least="),
         (Policy("eps"), r"eps has no bounds.*bounds=\{'eps': \(low, high\)\} or at_most"),
         (Policy("-balance"), "leaves out every record.*a budget is positive"),

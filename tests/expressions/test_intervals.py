@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -12,11 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prdp.cells.interval_columns import Intervals, bound_each
+from prdp.expressions.check import check
 from prdp.expressions.evaluate import evaluate
 from prdp.expressions.intervals import EMPTY, UNBOUNDED, Interval, bound, outcome
 from prdp.expressions.nodes import Node, canonical
 from prdp.expressions.parse import parse
 from prdp.expressions.to_json import from_json, to_json
+from prdp.schema import ColumnType, Kind
 from tests.expressions.expression_trees import NUMBER_COLUMNS, library_numbers, numbers, records
 
 INF = math.inf
@@ -224,3 +227,12 @@ def test_rules_of_rare_conditions_are_the_same_for_many_boxes(text: str) -> None
     boxes = [Interval(low, high) for low, high in product(ends, ends) if low <= high]
     found = bound_each(parse(text), {"x": Intervals.of(boxes)}, len(boxes))
     assert found.single() == [bound(parse(text), {"x": box}) for box in boxes]
+
+
+def test_the_days_between_two_columns_of_dates_are_bounded_by_the_calendar() -> None:
+    schema = {name: ColumnType(Kind.MOMENT) for name in ("came", "left")}
+    stay = check(parse("left - came"), schema, Kind.NUMBER, "left - came")
+    found = bound(stay, {})
+    longest = evaluate(stay, {"left": datetime.max, "came": datetime.min})
+    shortest = evaluate(stay, {"left": datetime.min, "came": datetime.max})
+    assert -INF < found.low <= shortest < longest <= found.high < INF

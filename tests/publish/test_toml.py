@@ -31,6 +31,12 @@ MISTAKES = [
 ]
 
 
+def test_a_publication_without_a_title_is_asked_for_one(tmp_path: Path) -> None:
+    file = write_office(tmp_path, RELEASE.replace('title = "Employees"', ""))
+    with pytest.raises(InvalidRequest, match=r'line 1: release\.toml has no title\. Add title: .* title = "'):
+        read(file)
+
+
 @pytest.mark.parametrize(("right", "wrong", "line", "named"), MISTAKES)
 def test_a_mistake_is_named_with_its_line(
     tmp_path: Path, right: str, wrong: str, line: int, named: str

@@ -116,7 +116,7 @@ def _values(node: Node, boxes: Boxes, number: int) -> Intervals:  # noqa: PLR091
         case Negate():
             return _negated(_values(node.operand, boxes, number))
         case Arithmetic():
-            if not (may_be_number(node.left) and may_be_number(node.right)):
+            if node.of_moments or not (may_be_number(node.left) and may_be_number(node.right)):
                 return Intervals.all(DAYS, number)
             left, right = _values(node.left, boxes, number), _values(node.right, boxes, number)
             return _where_filled(_arithmetic(node.op, left, right), (left, right))
