@@ -219,5 +219,6 @@ def test_a_policy_is_taken_from_the_record_whatever_is_computed() -> None:
 def test_the_days_between_two_columns_of_dates_are_added_up() -> None:
     came = np.datetime64("2026-01-01", "us") + RNG.integers(0, 300, N).astype("timedelta64[D]")
     days = RNG.integers(0, 30, N)
-    stays = prdp.open({"came": came, "gone": came + days.astype("timedelta64[D]")}, policy=prdp.Policy.constant(50))
+    dates = {"came": came, "gone": came + days.astype("timedelta64[D]")}
+    stays = prdp.open(dates, policy=prdp.Policy.constant(50))
     assert true(stays, prdp.sum("gone - came")) == [days.sum()]
