@@ -36,7 +36,7 @@ _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]`])*)\]\(([^()\s#]+)(#[^()\s]*)?\)"
 
 
 def place_of(path: str) -> str:
-    """Return where in the site a file of the repository stands: ``docs/sql.md`` at ``sql.md``."""
+    """Return the path in the site of a file of the repository: ``docs/sql.md`` at ``sql.md``."""
     place = PurePosixPath(path.removeprefix("docs/"))
     return str(place.with_suffix(".md") if place.suffix == ".ipynb" else place)
 

@@ -263,7 +263,7 @@ class RemoteServer:
     def explain(self, statement: str, share: Exact) -> Explanation:
         """Return the dry run of a statement, in lines."""
         plan = self.plan(statement, share)
-        if plan["stands"]:
+        if plan["recorded"]:
             costs = "nothing: it has been answered"
         elif plan["needs_approval"]:
             costs = f"{plan['cost']}, once a steward approves; {plan['left_approved']} is left for that"

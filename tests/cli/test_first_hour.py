@@ -111,7 +111,7 @@ def test_a_broken_project_file_is_named_by_its_line(folder: Path) -> None:
     (folder / "prdp.toml").write_text(LOANS.replace("policy =", "polcy ="))
     ran = piped("check", folder=folder)
     assert ran.returncode == 2
-    assert "prdp.toml, line 4: tables.loans.polcy is not known of tables. Did you mean policy?" in ran.stderr
+    assert "prdp.toml, line 4: tables.loans.polcy is not a known key. Did you mean policy?" in ran.stderr
 
 
 def test_a_dry_run_reads_nothing_and_charges_nothing(folder: Path) -> None:

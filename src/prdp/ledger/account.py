@@ -263,7 +263,7 @@ def sum_with(spent: Fraction, share: Fraction) -> Fraction:
 
 
 def total_with(spent: Fraction, share: Fraction) -> Fraction:
-    """Return the sum of all shares with one more, whomever they are charged to, if it can be kept."""
+    """Return the sum of all shares with one more, for any charged records, if it can be kept."""
     total = spent + share
     odd = total.denominator // gcd(total.denominator, MAX_DENOMINATOR)  # decimals are always round enough
     if odd.bit_length() > MAX_BITS:

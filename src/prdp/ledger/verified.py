@@ -61,7 +61,7 @@ class Account:
         facts: The facts of the ledger.
         binding: The public facts that it is bound to.
         charges: All charges, by number.
-        total: The sum of all shares, whomever they are charged to.
+        total: The sum of all shares, for any charged records.
         of_everybody: With immutable columns, the sum of the shares that are charged to everybody.
         answers: For each charge that has a release, the release's place in the chain.
         questions: The charges of each question, the oldest first.

@@ -150,7 +150,7 @@ def dimension_of(name: str, keys: Mapping[str, Sequence[Any]], hierarchies: Sequ
     everything = tuple(place for group in levels[-1].groups for place in group)
     levels.append(Level("", (TOTAL,), (everything,)))
     if any(shown_key(label) == TOTAL for level in levels[:-1] for label in level.labels):
-        raise InvalidRequest(f"{TOTAL!r} is a key or a group of {name}: it stands for the total.")
+        raise InvalidRequest(f"{TOTAL!r} is a key or a group of {name}: that name is reserved for the total.")
     return Dimension(name, tuple(levels))
 
 

@@ -358,7 +358,7 @@ def plan(call: RouteCall) -> RouteReply:
         "plan": asked.digest, "table": asked.dataset, "share": asked.share,
         "cost": "0" if there else asked.share, "left": purses.share_of(alone),
         "left_approved": purses.share_of(approved), "needs_approval": there is None and alone < asked.parts,
-        "stands": there.id if there else None, "publish_in": 0 if there else publish_in,
+        "recorded": there.id if there else None, "publish_in": 0 if there else publish_in,
     }  # fmt: skip
     return RouteReply(200, facts | columns_and_lines)
 

@@ -94,7 +94,7 @@ def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> b
     """
     read = project(path)
     store = opened(read)
-    _refuse_open_doors(options)
+    _refuse_clear_text(options)
     with alone(store) as lock:
         with store.reading() as rows:
             audit.verify(rows, options.expected_head)
@@ -118,7 +118,7 @@ def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> b
             engine.stop()
 
 
-def _refuse_open_doors(options: ServerOptions) -> None:
+def _refuse_clear_text(options: ServerOptions) -> None:
     """Refuse to send passwords in clear text over a network."""
     if options.host not in {"127.0.0.1", "::1", "localhost"} and not (options.certificate or options.proxy):
         raise InvalidRequest(

@@ -306,7 +306,7 @@ class _Console:
         return self._shown("request.html", visit, refresh=refresh, **facts)
 
     async def release(self, visit: Visit) -> Response:
-        """Show an answer that stands for everybody who may ask about its table."""
+        """Show an answer that everybody who may ask about its table shares."""
         release = await visit.rest.get(f"/v1/releases/{visit.id}")
         request = {name: release[name] for name in ("table", "statement", "share")}
         request |= {"release": release["id"], "publish_at": release["published_at"]}
