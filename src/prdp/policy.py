@@ -6,8 +6,10 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from numbers import Real
 from typing import NoReturn
 
 from prdp.declare.exact import Exact, exact
@@ -106,8 +108,11 @@ class Policy:
     at_most: Fraction | None
     below: int
 
-    def __init__(self, text: str, *, at_most: Exact | None = None, at_least: Exact | None = None) -> None:
-        _fill(self, text, parse(text), (at_least, at_most))
+    def __init__(
+        self, text: str | Exact, *, at_most: Exact | None = None, at_least: Exact | None = None
+    ) -> None:
+        written = str(text) if isinstance(text, Real | Decimal) and not isinstance(text, bool) else text
+        _fill(self, written, parse(written), (at_least, at_most))  # type: ignore[arg-type]  # parse refuses others
 
     @classmethod
     def of(
@@ -134,6 +139,8 @@ class Policy:
         0.5
         """
         value = exact(budget, "budget")
+        if value <= 0:
+            raise PolicyError(f"policy={str(budget)[:40]} is not a budget: a budget is more than 0.")
         _check_ends(value, value)
         return cls._of(str(budget), Number(float(value)), value, value)
 

@@ -37,7 +37,7 @@ from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql import dbapi
 from prdp.sql.answers_codec import answers_from_json
 from prdp.sql.results import SqlAnswers
-from prdp.tables.column import TableColumn
+from prdp.tables.column import TableColumn, all_of
 from prdp.tables.query_methods import Questions, as_queries
 
 TIMEOUT = 60.0
@@ -588,9 +588,9 @@ class RemoteTable(_RemoteQuestions[Release]):
     def _server(self) -> RemoteServer:
         return self.server
 
-    def filter(self, condition: str | TableColumn[Any]) -> RemoteTable:
-        """Return those rows alone for which a condition holds."""
-        text = canonical(parse(str(condition)))
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> RemoteTable:
+        """Return those rows alone for which all conditions hold."""
+        text = canonical(parse(str(all_of(conditions, equal))))
         return replace(self, conditions=(*self.conditions, text))
 
     @overload
@@ -670,9 +670,9 @@ class RemoteGroups(_RemoteQuestions[ReleaseTable]):
     def _server(self) -> RemoteServer:
         return self.table.server
 
-    def filter(self, condition: str | TableColumn[Any]) -> RemoteGroups:
-        """Return the groups of those records alone for which a condition holds."""
-        return replace(self, table=self.table.filter(condition))
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> RemoteGroups:
+        """Return the groups of those records alone for which all conditions hold."""
+        return replace(self, table=self.table.filter(*conditions, **equal))
 
     def __getitem__(self, item: str) -> TableColumn[ReleaseTable]:
         """Return a column of the groups, by its name."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 
+PYTHON_OBJECTS = "Python objects"
+"""Type of a column of a frame whose values may be of any type."""
+
 
 class Kind(Enum):
     """The kind of a value, for expressions."""
@@ -39,6 +42,16 @@ class ColumnType:
 
     def __repr__(self) -> str:
         return self.native or self.kind.value
+
+    @property
+    def conversion(self) -> str:
+        """How to convert a column of a frame that cannot be read, as a sentence; empty for other columns."""
+        if self.native != PYTHON_OBJECTS:
+            return ""
+        return (
+            "Convert it in the frame first: pandas.to_datetime(...) for dates, .astype('string') for texts, "
+            "'float64' for numbers, 'boolean' for truth values."
+        )
 
     def never_null(self) -> ColumnType:
         """Return the type of a column that has no NULL; in floats and times others may be unknown still.

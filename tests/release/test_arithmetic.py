@@ -154,7 +154,7 @@ def test_it_is_marked_as_computed_and_free() -> None:
     assert part.low < part.value < part.high
     assert (part.share, part.method) == (0, "computed")
     assert str(part).startswith("count where age >= 60 / count: 0.3")
-    assert "share 0, computed" in str(part)
+    assert "no cost, computed" in str(part)
     assert part.to_dict()["method"] == "computed"
     assert part.parts == (old, everybody)
     assert (old - everybody).whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,9 @@ import pytest
 
 import prdp
 from prdp.errors import InvalidRequest
+from prdp.expressions.evaluate import evaluate
 from prdp.expressions.nodes import canonical
+from prdp.expressions.parse import parse
 from prdp.release.table import ReleaseTable
 from prdp.tables.column import TableColumn
 
@@ -56,6 +58,7 @@ def farms() -> Farms:
         (lambda t: t["organic"] == np.bool_(True), "organic = TRUE"),
         (lambda t: t["paid"] >= date(2024, 1, 1), "paid >= DATE '2024-01-01'"),
         (lambda t: t["paid"] < "2024-01-01", "paid < '2024-01-01'"),
+        (lambda t: t["paid"].dt.weekday == 0, "isodow(paid) - 1 = 0"),
         (lambda t: t["paid"] > datetime(2024, 3, 5, 10), "paid > TIMESTAMP '2024-03-05 10:00:00'"),
         (lambda t: t["paid"].dt.year == 2024, "year(paid) = 2024"),
         (lambda t: t["scheme"].str.startswith("ar"), "starts_with(scheme, 'ar')"),
@@ -101,6 +104,27 @@ def test_a_condition_on_columns_is_that_of_its_sql(written: Made, meant: str) ->
             lambda t: t["scheme"].value_counts(keys=["area"], share="1/8"),
             lambda t: t.value_counts("scheme", keys=["area"], share="1/8"),
         ),
+        (lambda t: t.mean(t["herd"], share="1/8"), lambda t: t.mean("herd", share="1/8")),
+        (
+            lambda t: t.histogram(t["herd"], edges=[0, 5, 10], share="1/8"),
+            lambda t: t.histogram("herd", edges=[0, 5, 10], share="1/8"),
+        ),
+        (
+            lambda t: t.agg(prdp.count(t["herd"]), prdp.max(t["net worth"]), share="1/8"),
+            lambda t: t.agg(prdp.count("herd"), prdp.max("net worth"), share="1/8"),
+        ),
+        (
+            lambda t: t.group_by(prdp.date_trunc("year", t["paid"]), keys=["2024-01-01"]).count(share="1/8"),
+            lambda t: t.group_by(prdp.date_trunc("year", "paid"), keys=["2024-01-01"]).count(share="1/8"),
+        ),
+        (
+            lambda t: t.filter(t["organic"], t["herd"] > 4, scheme="O'Neill").count(share="1/8"),
+            lambda t: t.filter("organic AND herd > 4 AND scheme = 'O''Neill'").count(share="1/8"),
+        ),
+        (
+            lambda t: t.group_by("scheme", keys=["area"]).filter("organic", "herd > 4").count(share="1/8"),
+            lambda t: t.filter("organic AND herd > 4").group_by("scheme", keys=["area"]).count(share="1/8"),
+        ),
         (
             lambda t: t.group_by(t["paid"].dt.year, keys=[2024])["herd"].sum(share="1/8"),
             lambda t: t.group_by("year(paid)", keys=[2024]).sum("herd", share="1/8"),
@@ -119,7 +143,8 @@ def test_a_query_of_a_column_is_that_of_the_table(asked: Made, same: Made) -> No
     [
         (lambda t: t["wealth"], "the table has scheme, net worth"),
         (lambda t: t[:5], "No single record is shown"),
-        (lambda t: t[["herd"]], "neither a column's name nor a condition"),
+        (lambda t: t[["herd"]], r"is a list of columns. Write table.agg\(prdp.mean\('herd'\)"),
+        (lambda t: t[3], "neither a column's name nor a condition"),
         (lambda t: t[(t["herd"] > 1) and (t["herd"] < 3)], "Join conditions by & and |"),
         (lambda t: t["herd"] == None, r"isna\(\) for a missing value"),  # noqa: E711
         (lambda t: t["scheme"].isin("area"), r"write isin\(\['chef', 'clerk'\]\)"),
@@ -146,13 +171,40 @@ def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says:
         (lambda t: t.group_by("scheme", keys=["area"]).size, "Write count"),
         (lambda t: t.count(share="1/8").ci, "Write interval"),
         (lambda t: t.count(share="1/8").lower, "Write low"),
-        (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").head, "Write top"),
+        (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").nlargest, "Write top"),
+        (lambda t: t.merge, r"tables=\{'towns': frame\}.* or prdp.open_join"),
+        (lambda t: t.explain_mean, r"Write explain\(prdp.mean\('age'\), share="),
+        (lambda t: t["herd"].explain_mean, r"Write table.explain\(prdp.mean\('age'\), share="),
+        (lambda t: t["scheme"].top_k, r"Write table.top_keys\('job', 3, share="),
+        (lambda t: t.spent, "Write ledger.to_pandas"),
+        (lambda t: t.plot, r"Write histogram\('age', bins=10, share=...\).plot"),
+        (lambda t: t["paid"].dt.date, "write prdp.date_trunc"),
         (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").sort_values, "Write sort"),
     ],
 )
 def test_a_name_of_another_library_is_answered_with_the_right_one(written: Made, says: str) -> None:
     with pytest.raises(AttributeError, match=says):
         written(farms())
+
+
+def test_days_of_the_week_are_those_of_pandas() -> None:
+    days = [date(2024, 2, 26) + timedelta(days=place) for place in range(9)]
+    table = prdp.open(pl.DataFrame({"day": days}), policy=1)
+    for written in (table["day"].dt.dayofweek, table["day"].dt.weekday):
+        found = [evaluate(parse(str(written)), {"day": day}) for day in days]
+        assert found == [day.weekday() for day in days], "0 is Monday, and a Monday is first"
+
+
+@pytest.mark.parametrize("conditions", [(), (3,), ("herd > 4", 3), (farms, "herd > 4")])
+def test_a_filter_takes_conditions_alone(conditions: tuple[Any, ...]) -> None:
+    with pytest.raises(InvalidRequest, match="filter takes a condition"):
+        farms().filter(*conditions)
+
+
+def test_each_condition_of_several_holds_as_a_whole() -> None:
+    both = farms().filter("organic OR herd > 4", "herd = 7").condition
+    assert both is not None
+    assert canonical(both) == canonical(parse("(organic OR herd > 4) AND herd = 7"))
 
 
 def test_a_name_of_pandas_for_the_same_thing_works_and_is_not_listed() -> None:

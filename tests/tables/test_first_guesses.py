@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
@@ -276,3 +277,153 @@ def test_a_filter_for_records_without_a_budget_says_that_none_of_them_counts() -
         "leaves out all records of the filter: the policy gives no budget to those without pay"
     )
     assert "all records" not in table.filter("pay IS NULL OR age > 40").count(share="1/8").left_out
+
+
+def test_the_keys_of_truth_values_are_public_by_their_type() -> None:
+    table = staff()
+    found = table.group_by("age > 40").agg(n=prdp.count(), share="1/4")
+    assert found.keys == ((False,), (True,))
+    assert [n.share for (n,) in found.releases] == [Fraction(1, 4)] * 2, "nothing is spent to find them"
+    assert table.remaining == Fraction(3, 4)
+    assert (
+        table.value_counts("age > 40", share="1/4").releases
+        == table.group_by("age > 40").count(share="1/4").releases
+    )
+    both = table.group_by("age > 40", "pay > 3").explain(prdp.count(), share="1/8")
+    assert "1/8 of every record's budget" in str(both)
+    crossed = table.group_by("age > 40", prdp.bins("pay", [0, 40, 80])).count(share="1/8")
+    assert len(crossed) == 4
+    mixed = table.group_by("job", "age > 40")
+    assert "to be found" in repr(mixed)
+
+
+def test_a_table_of_found_keys_states_the_share_of_both() -> None:
+    table = staff(policy=100)
+    counted = table.value_counts("job", share="1/4", pattern="[a-z]{3,6}")
+    assert table.remaining == Fraction(3, 4)
+    assert (counted.share, counted["chef"].share) == (Fraction(1, 4), Fraction(1, 8))
+    assert any("half of the share found the keys of job" in note for note in counted.notes)
+    found = table.group_by("town").count(share="1/4")
+    assert table.remaining == Fraction(1, 2)
+    assert (found.share, found["Ulm"].share) == (Fraction(1, 4), Fraction(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("key", "listed", "kind"),
+    [
+        ("month(hired)", [1, 2], int),
+        ("floor(pay / 10) * 10", [0, 10], int),
+        ("pay / 4", [0.125, 0.25], float),
+        ("pay", [1.0, 2.0], float),
+    ],
+)
+def test_whole_keys_of_an_expression_are_integers_and_columns_keep_their_type(
+    key: str, listed: list[Any], kind: type
+) -> None:
+    table = staff()
+    counted = table.group_by(key, keys=listed).count(share="1/8")
+    assert {type(value) for (value,) in counted.keys} == {kind}
+    assert [value for (value,) in counted.keys] == listed
+    assert counted.to_polars()[:, 0].dtype.is_integer() == (kind is int)
+    again = table.group_by(key, keys=listed).count(share="1/8")
+    assert again.recorded_at
+    assert {type(value) for (value,) in again.keys} == {kind}
+    assert table.group_by(key, keys=counted).count(share="1/8").recorded_at, (
+        "found keys are the same question"
+    )
+    rest = table.group_by(key, keys=listed, other=True).count(share="1/8")
+    assert {type(value) for (value,) in rest.keys[:-1]} == {kind}
+
+
+def test_the_values_of_a_column_are_counted_by_name() -> None:
+    table = prdp.open({"age": np.array([20.0, np.nan] * 500)}, policy=100, bounds={"age": (0, 100)})
+    found = table.agg(prdp.count("age"), n=("age", "count"), share="1/2")
+    assert found.question == "count of age, count of age"
+    assert found.asked == ("count_age", "n")
+    assert found["n"].value == pytest.approx(500, abs=5)
+    assert "IS NOT NULL" not in str(found)
+    assert str(prdp.count("net worth")) == 'count of "net worth"'
+
+
+def test_the_first_rows_of_a_sorted_table_are_those_of_the_largest_answers() -> None:
+    counted = staff(policy=1000).group_by("town", keys=["Bonn", "Ulm", "Aue"]).count(share="1/2")
+    assert counted.head(1).keys == (("Bonn",),)
+    assert counted.sort(descending=True).head(2).releases == counted.top(2).releases
+    assert counted.head(9).keys == counted.limit(9).keys == counted.keys
+    assert len(counted.head(0)) == len(counted.head(-1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (
+            lambda t: t.mean(["age", "pay"], share="1/8"),
+            r"agg\(prdp.mean\('age'\), prdp.mean\('pay'\), share=",
+        ),
+        (lambda t: t.max("hired", share="1/8"), r"days from a public date .*date_diff\('day', .*, hired\)"),
+        (lambda t: t.filter("hired > 2024-01-01"), "Write DATE '2020-01-31'"),
+        (
+            lambda t: t.group_by(prdp.date_trunc("month", "hired")).count(share="1/8"),
+            r"Write between=\(.*\) with find_keys, and pass what it finds as keys=. Here, list the keys",
+        ),
+        (
+            lambda t: t.group_by("job", "town", keys=[("chef", "Ulm")]).count(share="1/8")["cook", "Ulm"],
+            r"is not a key of this table, which has: \(chef, Ulm\)",
+        ),
+        (lambda _: prdp.open(STAFF, policy=-1), "policy=-1 is not a budget: a budget is more than 0"),
+    ],
+)
+def test_a_message_names_the_next_step(mistake: Any, says: str) -> None:
+    with pytest.raises((prdp.PrdpError, KeyError), match=says):
+        mistake(staff())
+
+
+def test_found_days_are_passed_on_as_the_message_says() -> None:
+    table = staff(policy=100)
+    months = prdp.date_trunc("month", "hired")
+    found = table.find_keys(months, between=("2024-01-01", "2024-03-31"), share="1/4")
+    assert len(table.group_by(months, keys=found).count(share="1/4")) == 3
+
+
+def test_a_policy_of_one_number_is_that_budget_for_all() -> None:
+    for policy in (prdp.Policy(2), prdp.Policy(Fraction(4, 2)), prdp.Policy("2")):
+        assert prdp.open(STAFF, policy=policy).policy.budget({}) == 2
+    with pytest.raises(ExpressionError):
+        prdp.Policy(True)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda t: t.filter("day >= '2024-01-01'"),
+        lambda t: t.group_by("day"),
+        lambda t: t.count_distinct("day", share="1/8"),
+        lambda t: t.max("day", share="1/8"),
+    ],
+)
+def test_a_column_of_python_objects_says_how_to_convert_it(ask: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = prdp.open(pandas.DataFrame({"day": pandas.Series(DAYS, dtype=object)}), policy=1)
+    with pytest.raises(
+        InvalidRequest, match=r"Convert it in the frame first: pandas.to_datetime\(...\) for dates"
+    ):
+        ask(table)
+
+
+def test_a_distinct_count_excludes_values_by_the_budgets_of_their_records() -> None:
+    pay = {"pay": np.repeat(np.arange(1, 41), 50)}
+    like = prdp.open(pay, policy="least(10 / pay, 5)", bounds={"pay": (1, 1000)}, synthetic=True)
+    pairs = []
+    for answer in prdp.simulate(like, prdp.count_distinct("pay"), share="1/4", runs=20, seed=7):
+        excluded = re.search(r"values whose records' budgets add up to less than ([\d.]+)$", answer.excludes)
+        counted = re.search(r"from a budget of ([\d.]+) on", dict(answer.choices)["a key counts fully"])
+        pairs += [(float(excluded[1]), float(counted[1]))] if excluded and counted else []
+    assert len(pairs) > 10
+    for least, full in pairs:
+        assert least == pytest.approx(full / 8, rel=0.01), "the interval covers 8 times what a value adds"
+
+
+def test_the_fields_of_a_class_are_among_its_public_names() -> None:
+    assert {"policy", "bounds", "ledger", "name", "round_to"} <= set(dir(prdp.Table))
+    assert {"share", "keys", "by"} <= set(dir(prdp.ReleaseTable))
+    assert not {"condition", "unit", "planner"} & set(dir(prdp.Table))

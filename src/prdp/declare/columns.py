@@ -62,6 +62,17 @@ def refuse_unless_mappings(**options: object) -> None:
             )
 
 
+def written(column: object) -> object:
+    """Return a column's text, also of one that is written as an expression, such as ``table["age"]``."""
+    return str(column) if isinstance(column, ColumnExpression) else column
+
+
+class ColumnExpression:
+    """Base of columns and expressions that users write in Python; ``str`` is their text."""
+
+    __slots__ = ()
+
+
 def known_column(column: str, schema: Schema, what: str) -> str:
     """Return a column's name as the table spells it; capitals do not matter, as in SQL.
 
@@ -97,7 +108,10 @@ def read_bounds(given: Mapping[str, tuple[Number, Number]], schema: Schema) -> B
 def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fraction, Fraction]:
     kind = schema[name]
     if kind.kind is not Kind.NUMBER:
-        raise InvalidRequest(f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.")
+        raise InvalidRequest(
+            f"bounds[{name!r}] is for a number column, but it holds {kind.kind.value}.",
+            f" {kind.conversion}".rstrip(),
+        )
     try:
         ends = tuple(pair)
     except TypeError:

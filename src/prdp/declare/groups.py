@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import chain, pairwise, product
 from typing import Any, ClassVar, Literal, get_args
 
-from prdp.declare.columns import Number, computed_type, read_column
+from prdp.declare.columns import Number, computed_type, read_column, written
 from prdp.declare.exact import exact, short_repr
 from prdp.declare.keys import (
     MAX_KEYS,
@@ -200,6 +200,7 @@ def bins(column: str, edges: Iterable[Number]) -> Binned:
     >>> [str(part) for part in bins("age", [0, 18, "65.5"]).bins]
     ['[0, 18)', '[18, 65.5]']
     """
+    column = str(written(column))
     if isinstance(edges, str | bytes) or not isinstance(edges, Iterable):
         raise InvalidRequest(
             f"edges={short_repr(edges)} is not a list of numbers. Write edges=[0, 100, 1000]."
@@ -242,7 +243,7 @@ def date_trunc(part: str, column: str) -> Truncated:
     """
     if part not in get_args(Calendar):
         raise InvalidRequest(f"date_trunc cuts to {', '.join(get_args(Calendar))}, not to {part!r}.")
-    return Truncated(column, part)  # type: ignore[arg-type]
+    return Truncated(str(written(column)), part)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +354,10 @@ def group_key(key: object, schema: Schema) -> GroupKey:
     if isinstance(key, str | Node):
         read = read_column(key, schema, "group_by")
         if read.type.kind is Kind.OTHER:
-            raise InvalidRequest(f"group_by({read.name!r}) cannot distinguish values of {read.type.native}.")
+            raise InvalidRequest(
+                f"group_by({read.name!r}) cannot distinguish values of {read.type.native}.",
+                f" {read.type.conversion}".rstrip(),
+            )
         return Values(read.name, read.expression)
     if isinstance(key, Truncated | Binned):
         return key.known(schema)
@@ -402,6 +406,38 @@ def first_moment(moment: datetime, part: Calendar) -> datetime:
             return day.replace(day=1, month=day.month - (day.month - 1) % 3)
         case "year":
             return day.replace(day=1, month=1)
+
+
+def with_whole_numbers(
+    by: Sequence[GroupKey], keys: tuple[tuple[KeyValue, ...], ...]
+) -> tuple[tuple[KeyValue, ...], ...]:
+    """Return keys with ints for computed numbers that are all whole: the months of ``month(opened)``.
+
+    >>> from prdp.expressions.parse import parse
+    >>> month = Values("month(opened)", parse("month(opened)"))
+    >>> with_whole_numbers([month, Values("rate")], ((1.0, 2.0), (12.0, 2.5)))
+    ((1, 2.0), (12, 2.5))
+    """
+    whole = {
+        place
+        for place, key in enumerate(by)
+        if isinstance(key, Values)
+        and key.expression is not None
+        and all(_is_whole(row[place]) for row in keys)
+    }
+    if not whole:
+        return keys
+    return tuple(
+        tuple(
+            int(value) if place in whole and isinstance(value, float) else value
+            for place, value in enumerate(row)
+        )
+        for row in keys
+    )
+
+
+def _is_whole(value: KeyValue) -> bool:
+    return isinstance(value, Others) or (isinstance(value, float) and value.is_integer())
 
 
 def _refuse_unless_distinct(rows: Sequence[tuple[KeyValue, ...]]) -> None:

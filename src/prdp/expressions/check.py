@@ -329,7 +329,7 @@ class _Checker:
             self._refuse(
                 node,
                 f"{shown_name(name)} is of type {column.native or 'unknown'}, which expressions do not read",
-                "Numbers, texts, dates, times and truth values can be used.",
+                column.conversion or "Numbers, texts, dates, times and truth values can be used.",
             )
         return Column(name, span=node.span, required=column.required), column.kind
 
@@ -383,7 +383,7 @@ class _Checker:
         for side, kind, other in ((left, left_kind, right_kind), (right, right_kind, left_kind)):
             if isinstance(side, Text | Number | Boolean | Moment):
                 self._refuse(side, reason, _how_to_write(side, kind, other))
-        self._refuse(right, reason)
+        self._refuse(right, reason, HOW_TO_WRITE_MOMENTS if Kind.MOMENT in (left_kind, right_kind) else "")
 
     def _case(self, node: Case) -> Typed:
         condition = self._each(Kind.BOOLEAN)

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from prdp.declare.exact import fraction_of, spelled
-from prdp.declare.groups import Grouping
+from prdp.declare.groups import Grouping, with_whole_numbers
 from prdp.declare.strict_json import strict_json
 from prdp.errors import ExpressionError, InvalidRequest, LedgerError
 from prdp.expressions.nodes import Node, canonical, conjuncts
@@ -441,9 +441,10 @@ class Plan:
 
     def tabled(self, released: Released) -> ReleaseTable:
         """Return a standing or a new answer as a table."""
-        if isinstance(released, ReleaseTable):
-            return replace(released, asked=self.labels)  # it may have been asked for under other names
-        return self._table(((self.one(released),),), released.question)
+        if not isinstance(released, ReleaseTable):
+            return self._table(((self.one(released),),), released.question)
+        keys = with_whole_numbers(self.groups.by, released.keys) if self.groups is not None else released.keys
+        return replace(released, asked=self.labels, keys=keys)  # it may have had other names before
 
     @property
     def _keys(self) -> tuple[Key, ...]:

@@ -24,6 +24,7 @@ from prdp.declare.units import PrivacyUnit
 from prdp.errors import Argument, InvalidRequest, PlanRefusal
 from prdp.expressions.intervals import bound, can_be_true
 from prdp.expressions.nodes import Node, canonical, columns
+from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following, PairedPoints
@@ -41,7 +42,7 @@ from prdp.policy import Policy, ranges_of
 from prdp.regions.query_region import filter_region, keys_region
 from prdp.regions.region import EVERYBODY, NOBODY, intersection, region_to_json
 from prdp.release.rows import Label
-from prdp.schema import Bounds, Kind, Rounding, Schema
+from prdp.schema import Bounds, ColumnType, Kind, Rounding, Schema
 
 _MAX_SQUARED = 2**47
 """Squares of larger values might add up to more than the engine's whole numbers hold."""
@@ -77,7 +78,8 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
     if kind.kind is not Kind.NUMBER:
         raise InvalidRequest(
             f"{query.word}({query.column!r}) needs numbers, but {query.column!r} holds {kind.kind.value} "
-            f"({kind.native})."
+            f"({kind.native}).",
+            _how_to_measure(query, kind),
         )
     if node is None:
         low, high = _column_ends(query, bounds, opened_by)
@@ -94,6 +96,14 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
     squares = any(part.select_input is None for part in query.parts)
     _refuse_unless_in_range(measure, low, high, _MAX_SQUARED if squares else most)
     return replace(measure, squares=squares, per_octave=method.fineness)
+
+
+def _how_to_measure(query: OfColumn, kind: ColumnType) -> str:
+    """Return how numbers are had from a column of another kind, after a space; empty if they are not."""
+    if kind.kind is Kind.MOMENT and query.expression is None:
+        days = f"date_diff('day', DATE '2024-01-01', {shown_name(query.column)})"
+        return f" Ask for its days from a public date shortly before: {days}."
+    return f" {kind.conversion}".rstrip()
 
 
 class _Histogram(OfColumn):

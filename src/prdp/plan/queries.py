@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 from prdp.cells.summary import Summary
 from prdp.cells.units import Fold
-from prdp.declare.columns import computed_type, read_column
+from prdp.declare.columns import computed_type, read_column, written
 from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import checked_kind
 from prdp.expressions.nodes import Cast, Column, Node, canonical
-from prdp.expressions.tokens import is_writable
+from prdp.expressions.tokens import is_writable, shown_name
 from prdp.plan.methods import (
     COUNT,
     COUNT_OF_MEAN,
@@ -124,6 +125,8 @@ def _is_plain(value: object) -> bool:
 
 
 _MAX_QUANTILES = 1_000
+_COUNTED = re.compile(r"""\(?(\w+|"[^"]*")\)? IS NOT NULL""")
+"""The condition whose sum counts a column's values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,10 @@ class OfColumn(Query):
 
     adds_up: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        """Read a column that is written as an expression, such as ``table["age"]``."""
+        object.__setattr__(self, "column", written(self.column))
+
     def __str__(self) -> str:
         return f"{self.word} of {self.column}"
 
@@ -274,6 +281,12 @@ class OfColumn(Query):
 
         Of truth values the numbers 0 and 1 are added up.
         """
+        if isinstance(self.column, list | tuple):
+            queries = ", ".join(f"prdp.mean({one!r})" for one in self.column[:2])
+            raise InvalidRequest(
+                f"{self.word}({short_repr(self.column)}) names several columns. Write a query for each, such "
+                f"as agg({queries}, share=...)."
+            )
         read = read_column(self.expression or self.column, schema, self.word)
         node = read.expression
         if self.adds_up and read.type.kind is Kind.BOOLEAN:
@@ -286,10 +299,16 @@ class Sum(OfColumn):
 
     >>> str(Sum("balance")), Sum("balance").labels
     ('sum of balance', ('sum_balance',))
+    >>> str(Sum("balance IS NOT NULL"))
+    'count of balance'
     """
 
     methods = SUM
     adds_up = True
+
+    def __str__(self) -> str:
+        counted = _COUNTED.fullmatch(self.column)
+        return f"count of {counted[1]}" if counted else super().__str__()
 
 
 class Max(OfColumn):
@@ -368,7 +387,8 @@ class CountDistinct(OfColumn):
         kind = schema[known.column] if node is None else computed_type(node, schema)
         if kind.kind is Kind.OTHER:
             raise InvalidRequest(
-                f"count_distinct({known.column!r}) cannot distinguish values of {kind.native}."
+                f"count_distinct({known.column!r}) cannot distinguish values of {kind.native}.",
+                f" {kind.conversion}".rstrip(),
             )
         return known
 
@@ -472,13 +492,26 @@ def _exact_parts(at: Exact | tuple[Exact, ...]) -> tuple[Fraction, ...]:
     return parts
 
 
-def count() -> Count:
-    """Ask for the number of records.
+@overload
+def count() -> Count: ...
+
+
+@overload
+def count(column: str) -> Sum: ...
+
+
+def count(column: str | None = None) -> Count | Sum:
+    """Ask for the number of records, or of those that have a value in a column.
 
     >>> str(count()), count().alias("n").headings
     ('count', ('n',))
+    >>> str(count("age")), count("age").headings
+    ('count of age', ('count_age',))
     """
-    return Count()
+    if column is None:
+        return Count()
+    name = str(written(column))
+    return Sum(f"{shown_name(name)} IS NOT NULL").alias(f"count_{name}")
 
 
 def sum(column: str, *, round_to: Exact | None = None) -> Sum:  # noqa: A001  (as SQL calls it; so are max and min)

@@ -25,7 +25,7 @@ class ComputedRelease(NumberLike):
     >>> terms = (Fraction(1), (Fraction(9),), Fraction(1, 10), "clip")
     >>> men, women = Release("count", 400, *terms), Release("count", 600, *terms)
     >>> print(women - men)
-    count - count: 200, from 134 to 266 (95 %; share 0, computed)
+    count - count: 200, from 134 to 266 (95 %; no cost, computed)
     >>> (women + men - men).exact, ratio(women, men).value
     (Fraction(600, 1), 1.5)
 
@@ -219,7 +219,7 @@ def ratio(numerator: object, denominator: object) -> ComputedRelease:
     ...     Release("count", n, Fraction(1), (Fraction(2),), Fraction(1, 10), "clip") for n in (300, 1000)
     ... )
     >>> print(ratio(some, all_of_them))
-    count / count: 0.3000, from 0.2909 to 0.3092 (95 %; share 0, computed)
+    count / count: 0.3000, from 0.2909 to 0.3092 (95 %; no cost, computed)
     """
     above, below = _linear(numerator), _linear(denominator)
     if not below.exact:

@@ -190,6 +190,15 @@ def far_excluded(times: float) -> str:
     return f"single values above {times:.2g} times the clipping threshold"
 
 
+def keys_excluded(budget: float) -> str:
+    """Describe the values of a distinct count whose records have less than so much budget together.
+
+    >>> keys_excluded(0.52499)
+    "values whose records' budgets add up to less than 0.525"
+    """
+    return f"values whose records' budgets add up to less than {budget:.4g}"
+
+
 NORMAL_95 = 1.96
 """Standard errors on either side of an answer in the 95 % interval of a normal error."""
 
@@ -355,7 +364,8 @@ def ends_in_words(answer: Published) -> str:
 
 def line(answer: Published) -> str:
     """Return an answer with all its notes, on one line."""
-    facts = [answer.kind, f"share {answer.share}", answer.method]
+    cost = f"share {answer.share}" if answer.share else "no cost"  # computed from released answers
+    facts = [answer.kind, cost, answer.method]
     flag = f"{answer.flag}: {FLAGS[answer.flag]}" if answer.flag else ""
     after = [answer.left_out, answer.caveat, answer.excludes, flag]
     words = "".join(f"; {text}" for text in after if text)

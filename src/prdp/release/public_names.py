@@ -20,8 +20,9 @@ class PublicNames(ABCMeta):
     internals: ClassVar[frozenset[str]]
 
     def __dir__(cls) -> Iterable[str]:
-        """Return the names of the class without its internals."""
-        return shown(cls, type.__dir__(cls))
+        """Return the names of the class and of its fields, without its internals."""
+        public = (name for name in getattr(cls, "__dataclass_fields__", ()) if not name.startswith("_"))
+        return shown(cls, {*type.__dir__(cls), *public})
 
 
 class Completed(metaclass=PublicNames):

@@ -375,9 +375,11 @@ class Release(NumberLike):
 
     @property
     def _far_excluded(self) -> str:
-        """Exclusions in multiples of the clipping threshold; empty for none."""
+        """Exclusions in multiples of the clipping threshold, or by budgets of a key; empty for none."""
         for pull in self._pulls:
             ends = pull.excludes(formatting.TAIL_FACTOR)
+            if ends is not None and pull.at and self.method == "distinct":
+                return formatting.keys_excluded(float(1 / (max(ends) * self.step)))
             if ends is not None and pull.at:
                 return formatting.far_excluded(float(max(ends) / pull.at))
         return ""

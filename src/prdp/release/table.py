@@ -120,9 +120,10 @@ class ReleaseTable(Completed):
     """
 
     internals: ClassVar = frozenset({"document", "lines", "lines_within"})
+    synonyms: ClassVar[Mapping[str, str]] = renamed("head", "limit")
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("sort('n', descending=True)", "sort_values", "order_by", "sort_index"),
-        **renamed("top(10)", "head", "nlargest", "limit"),
+        **renamed("top(10)", "nlargest", "top_k"),
         **renamed("to_pandas(), or [key] for a group's answer", "iloc", "loc", "values", "iterrows", "items"),
         **renamed("keys", "index"),
         **renamed("filter(lambda key, answer: ...)", "query", "where"),
@@ -181,7 +182,7 @@ class ReleaseTable(Completed):
             return self._only(asked.index(str(key)))
         if not self.by:
             raise KeyError(f"{key!r} is not a column of this table, which has: {', '.join(self.asked)}")
-        known = printable(", ".join(", ".join(map(shown_key, listed)) for listed in self.keys[:_LISTED]))
+        known = printable(", ".join(map(_named_key, self.keys[:_LISTED])))
         more = ", ..." if len(self.keys) > _LISTED else ""
         raise KeyError(f"{key!r} is not a key of this table, which has: {known}{more}")
 
@@ -218,6 +219,16 @@ class ReleaseTable(Completed):
         """
         places = self._order(by, descending=True)[: max(0, count)]
         return self._rows(places, selected=self._is_answer(by))
+
+    def head(self, count: int = 5) -> ReleaseTable:
+        """Return the first rows, in the order of the table: after ``sort``, those with the first answers.
+
+        >>> clerks = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
+        >>> keys, rows = (("clerk",), ("chef",)), ((clerks,), (clerks,))
+        >>> ReleaseTable("count", Fraction(1, 10), ("job",), ("count",), keys, rows).head(1).keys
+        (('clerk',),)
+        """
+        return self._rows(range(min(len(self), max(0, count))), selected=False)
 
     def filter(self, keep: Callable[..., bool]) -> ReleaseTable:
         """Return the rows for which a function of (key, release, ...) is true.
@@ -547,6 +558,16 @@ def shown_key(value: KeyValue) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value.date()) if _is_day(value) else str(value)  # type: ignore[union-attr]
+
+
+def _named_key(key: Key) -> str:
+    """Return a key in words, in parentheses where it has several values.
+
+    >>> _named_key(("chef",)), _named_key(("chef", True))
+    ('chef', '(chef, True)')
+    """
+    named = ", ".join(map(shown_key, key))
+    return named if len(key) == 1 else f"({named})"
 
 
 def _states(note: str, release: Release) -> bool:

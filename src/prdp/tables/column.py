@@ -11,10 +11,10 @@ from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
-from prdp.declare.columns import Number
+from prdp.declare.columns import ColumnExpression, Number
 from prdp.declare.exact import Exact, short_repr
 from prdp.errors import InvalidRequest
-from prdp.expressions.tokens import moment_literal, text_literal
+from prdp.expressions.tokens import moment_literal, shown_name, text_literal
 from prdp.release.public_names import Completed, renamed
 from prdp.release.table import ReleaseTable
 
@@ -24,18 +24,13 @@ if TYPE_CHECKING:
 Answered = TypeVar("Answered")
 
 _NAME_OR_CONSTANT = re.compile(r"""\w+(\.\d+)?|"[^"]*"|'[^']*'|(DATE|TIMESTAMP) '[^']*'""")
-_DATE_PARTS = (
-    "year",
-    "quarter",
-    "month",
-    "week",
-    "day",
-    "dayofweek",
-    "dayofyear",
-    "hour",
-    "minute",
-    "second",
-)
+_DATE_PARTS = {
+    **{
+        part: f"{part}({{}})"
+        for part in ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second")
+    },
+    **dict.fromkeys(("dayofweek", "weekday"), "isodow({}) - 1"),  # as in pandas, from 0 for Monday
+}
 _TEXT_FUNCTIONS = {
     "len": "length",
     "lower": "lower",
@@ -48,7 +43,7 @@ _TEXT_FUNCTIONS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
-class TableColumn(Completed, Generic[Answered]):
+class TableColumn(Completed, ColumnExpression, Generic[Answered]):
     """A column of a table, or an expression over its columns; what ``table["age"]`` returns.
 
     Comparisons, arithmetic, ``&``, ``|`` and ``~`` give expressions (docs/expressions.md), by which a table
@@ -84,6 +79,12 @@ class TableColumn(Completed, Generic[Answered]):
         **renamed("table.schema", "dtype", "dtypes", "info"),
         **renamed("count(share=...)", "size", "shape", "len"),
         **renamed("value_counts(share=...).top(1)", "mode"),
+        **renamed("table.top_keys('job', 3, share=...)", "top_k", "nlargest"),
+        **renamed(
+            "table.explain(prdp.mean('age'), share=...)",
+            *("explain", "explain_count", "explain_sum", "explain_mean", "explain_median", "explain_max"),
+        ),
+        **renamed("histogram(bins=10, share=...).plot()", "plot"),
         **renamed("an expression: table.mean('length(job)', share=...)", "apply", "map", "astype", "cast"),
         **renamed(
             "value_counts(share=...) or histogram(bins=10, share=...): no single record is shown",
@@ -200,8 +201,8 @@ class TableColumn(Completed, Generic[Answered]):
 
     @property
     def dt(self) -> Accessor[Answered]:
-        """The parts of a date: ``table["opened"].dt.year``."""
-        return Accessor(self, {part: part for part in _DATE_PARTS})
+        """The parts of a date: ``table["opened"].dt.year``; days of the week count from 0 for Monday."""
+        return Accessor(self, _DATE_PARTS)
 
     @property
     def str(self) -> Accessor[Answered]:
@@ -270,7 +271,13 @@ class TableColumn(Completed, Generic[Answered]):
 
 @dataclass(frozen=True, slots=True)
 class Accessor(Completed, Generic[Answered]):
-    """The functions of dates or of texts that a column offers as ``.dt`` and ``.str``."""
+    """The functions of dates or of texts that a column offers as ``.dt`` and ``.str``.
+
+    Attributes:
+        column: The column.
+        functions: By name, an expression with {} for the column, or a function that is called.
+        called: Whether they are functions.
+    """
 
     column: TableColumn[Answered]
     functions: Mapping[str, str]
@@ -279,9 +286,13 @@ class Accessor(Completed, Generic[Answered]):
     def __getattr__(self, name: str) -> Any:
         function = self.functions.get(name)
         if function is None:
-            raise AttributeError(f"there is no {name!r} here, but {', '.join(self.functions)}.")
-        made = TableColumn(self.column.table, f"{function}({self.column.text})")
-        return (lambda *values: _called(self.column, function, values)) if self.called else made
+            more = (
+                "" if self.called else " To group by days or months, write prdp.date_trunc('day', 'opened')."
+            )
+            raise AttributeError(f"there is no {name!r} here, but {', '.join(self.functions)}.{more}")
+        if self.called:
+            return lambda *values: _called(self.column, function, values)
+        return TableColumn(self.column.table, function.format(self.column.text))
 
     def __dir__(self) -> Iterable[str]:
         """Return the names of the functions."""
@@ -291,6 +302,23 @@ class Accessor(Completed, Generic[Answered]):
 def _called(column: TableColumn[Answered], function: str, values: Iterable[object]) -> TableColumn[Answered]:
     """Return a function of a column and of constants."""
     return TableColumn(column.table, f"{function}({', '.join([column.text, *map(operand, values)])})")
+
+
+def all_of(conditions: Iterable[object], equal: Mapping[str, object]) -> object:
+    """Return the condition that all of several hold, and that columns have the values that keywords say.
+
+    >>> all_of(["age >= 40", "vip OR job = 'chef'"], {"town": "Ulm"})
+    "(age >= 40) AND (vip OR job = 'chef') AND (town = 'Ulm')"
+    """
+    listed = [
+        *map(text_of, conditions),
+        *(f"{shown_name(name)} = {operand(one)}" for name, one in equal.items()),
+    ]
+    if not listed:
+        raise InvalidRequest("filter takes a condition: filter('age >= 40').")
+    if len(listed) == 1 or not all(isinstance(one, str) for one in listed):
+        return next((one for one in listed if not isinstance(one, str)), listed[0])
+    return " AND ".join(f"({one})" for one in listed)
 
 
 def text_of(expression: object) -> object:

@@ -87,9 +87,9 @@ class Groups(Questions[ReleaseTable]):
         """
         return self.table.ledger.remaining_in(self.table.planner.region(self.grouping))
 
-    def filter(self, condition: str | TableColumn[Any]) -> Groups:
-        """Return the groups of those records alone for which a condition holds."""
-        return replace(self, table=self.table.filter(condition))
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Groups:
+        """Return the groups of those records alone for which all conditions hold."""
+        return replace(self, table=self.table.filter(*conditions, **equal))
 
     def __getitem__(self, item: str) -> TableColumn[ReleaseTable]:
         """Return a column of the groups, by its name: ``groups["age"].mean(share=0.1)``."""
@@ -188,9 +188,8 @@ class SearchedGroups(Groups):
     ) -> ReleaseTable:
         """Count the records of each group whose value lies in each of some public bins."""
         groups, each = self._found(share, redraw=redraw)
-        return self._noted(
-            groups.histogram(column, edges=edges, bins=bins, share=each, method=method, redraw=redraw)
-        )
+        counted = groups.histogram(column, edges=edges, bins=bins, share=each, method=method, redraw=redraw)
+        return self._noted(counted, 2 * each)
 
     def _one(self, query: Query, share: Exact, options: Options, *, redraw: bool) -> ReleaseTable:
         return self._several([query], share, options=options, redraw=redraw)
@@ -208,7 +207,7 @@ class SearchedGroups(Groups):
             raise needs_keys(self.grouping.by)
         groups, each = self._found(share, redraw=redraw)
         plan = groups.plan(*queries, share=each, options=options)
-        return self._noted(groups.answer_plan(plan, redraw=redraw))
+        return self._noted(groups.answer_plan(plan, redraw=redraw), 2 * each)
 
     def _found(self, share: Exact, *, redraw: bool) -> tuple[Groups, Fraction]:
         """Return the groups of the keys that half of a share finds, and the other half."""
@@ -216,7 +215,11 @@ class SearchedGroups(Groups):
         try:
             found = self.table.find_keys(by if len(by) > 1 else by[0], share=each, redraw=redraw)
         except InvalidRequest as error:
-            raise InvalidRequest(f"{error} Here, list the keys: group_by(..., keys=[...]).") from None
+            searched = " with find_keys, and pass what it finds as keys=." if error.arguments else ""
+            raise InvalidRequest(
+                f"{str(error).removesuffix('.') if searched else error}{searched} Here, list the keys: "
+                "group_by(..., keys=[...])."
+            ) from None
         if not found.keys:
             raise InvalidRequest(
                 f"no key was found with half of the share, {each}, which is charged; the rest is not. List "
@@ -224,9 +227,14 @@ class SearchedGroups(Groups):
             )
         return self.table.group_by(by, keys=found), each
 
-    def _noted(self, answers: ReleaseTable) -> ReleaseTable:
+    def _noted(self, answers: ReleaseTable, share: Fraction) -> ReleaseTable:
+        """Return answers sorted by their keys, with the share that these and the keys used together."""
         for name in reversed(answers.by):
             answers = answers.sort(name)
-        by = ", ".join(map(str, self.grouping.by))
-        note = f"half of the share found the keys of {by}; rare ones are missing: keys=[...] lists them"
-        return replace(answers, notes=(*answers.notes, note))
+        note = keys_found(", ".join(map(str, self.grouping.by)))
+        return replace(answers, share=share, notes=(*answers.notes, note))
+
+
+def keys_found(by: str) -> str:
+    """Return the note on keys that half of a share found."""
+    return f"half of the share found the keys of {by}; rare ones are missing: keys=[...] lists them"

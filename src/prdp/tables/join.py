@@ -38,7 +38,7 @@ from prdp.tables.arguments import (
     read_snapshot,
     refuse_two_names,
 )
-from prdp.tables.column import TableColumn, text_of
+from prdp.tables.column import TableColumn, all_of
 from prdp.tables.queryable import Queried
 from prdp.tables.source_registry import OpenedSource, found_before
 
@@ -291,10 +291,10 @@ class Join(Queried):
             joined += [step for step in self.tree.path(table) if step not in joined]
         return replace(self, tables=tuple(joined))
 
-    def filter(self, condition: str | TableColumn[Any]) -> Join:
-        """Return the join of those results alone for which a condition on their columns holds."""
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Join:
+        """Return the join of those results alone for which all conditions on their columns hold."""
         planner = self.planner
-        text = text_of(condition)
+        text = all_of(conditions, equal)
         planner.refuse_elsewhere(text)
         return self.filtered(read_condition(text, planner.schema))
 

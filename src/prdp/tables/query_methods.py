@@ -29,6 +29,7 @@ from prdp.plan.queries import (
     Std,
     Sum,
     Variance,
+    count,
     listed_quantiles,
 )
 from prdp.plan.shares import Shares, gathered
@@ -75,6 +76,13 @@ class Questions(Completed, Generic[Answered]):
         **renamed("find_keys('job', share=...), which looks for values privately", "unique", "distinct"),
         **renamed("schema", "dtypes", "info"),
         **renamed("remaining", "left", "budget", "epsilon"),
+        **renamed("ledger.to_pandas(), or 1 - remaining", "spent", "spend", "history"),
+        **renamed(
+            "explain(prdp.mean('age'), share=...)",
+            *("explain_count", "explain_sum", "explain_mean", "explain_median", "explain_max"),
+        ),
+        **renamed("explain_sql('SELECT ...', share=...)", "explain_query"),
+        **renamed("histogram('age', bins=10, share=...).plot()", "plot", "boxplot"),
         **renamed("sum('x * y', share=...), with sum('x', ...) and sum('y', ...)", "corr", "cov"),
         **renamed("value_counts('job', share=...).top(1)", "mode"),
         **renamed("group_by(prdp.date_trunc('month', 'opened'))", "resample"),
@@ -85,7 +93,11 @@ class Questions(Completed, Generic[Answered]):
             "count_distinct('customer', share=...), or prdp.open(..., privacy_unit='customer')",
             *("drop_duplicates", "duplicated"),
         ),
-        **renamed("prdp.open_join(...)", "join", "merge"),
+        **renamed(
+            "sql('SELECT ... FROM self JOIN towns USING (town) ...', tables={'towns': frame}, share=...) for "
+            "a public frame, or prdp.open_join(...) for several private tables",
+            *("join", "merge"),
+        ),
         **renamed(
             "the expression where it is used: mean('price * quantity', share=...)",
             *("assign", "with_columns", "mutate", "apply", "map", "fillna", "astype"),
@@ -104,11 +116,17 @@ class Questions(Completed, Generic[Answered]):
         """The columns that questions may name, and their types."""
 
     @abstractmethod
-    def filter(self, condition: str | TableColumn[Any]) -> Questions[Answered]:
-        """Return those rows alone for which a condition holds."""
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Questions[Answered]:
+        """Return those rows alone for which all conditions hold."""
 
     def _column(self, name: str) -> TableColumn[Answered]:
         """Return a column for expressions, by its name."""
+        if isinstance(name, list) and name:
+            raise InvalidRequest(
+                f"[{short_repr(name)}] is a list of columns. Write table.agg("
+                f"{', '.join(f'prdp.mean({one!r})' for one in name[:2])}, share=...), or table.describe("
+                "share=...) for all columns."
+            )
         if not isinstance(name, str):
             raise InvalidRequest(
                 f"[{short_repr(name)}] is neither a column's name nor a condition: write table['age'], or "
@@ -468,7 +486,7 @@ _BY_NAME: Mapping[str, Callable[[str], Query]] = {
     "median": lambda column: Quantile(column, "1/2"),
     "nunique": CountDistinct,
     "count_distinct": CountDistinct,
-    "count": lambda column: Sum(f"{shown_name(column)} IS NOT NULL").alias(f"count_{column}"),
+    "count": count,
     "size": lambda _: Count(),
 }
 """Queries of a column by what pandas calls them."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share, spelled
-from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, group_key, read_grouping
+from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, group_key, key_type, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, SEARCHED_BY, KeySearch, read_keys
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
@@ -33,11 +33,11 @@ from prdp.release.release import Release
 from prdp.release.table import Key, Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
-from prdp.schema import Bounds, Rounding, Schema
+from prdp.schema import Bounds, Kind, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.column import TableColumn, text_of
 from prdp.tables.describe import Description, description
-from prdp.tables.groups import Groups, SearchedGroups
+from prdp.tables.groups import Groups, SearchedGroups, keys_found
 from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ class Queried(Opened, Questions[Release]):
         """The tables that SQL may name."""
 
     @abstractmethod
-    def filter(self, condition: str | TableColumn[Any]) -> Self:
-        """Return those rows alone for which a condition holds."""
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Self:
+        """Return those rows alone for which all conditions hold."""
 
     @overload
     def __getitem__(self, item: str) -> TableColumn[Release]: ...
@@ -485,8 +485,9 @@ class Queried(Opened, Questions[Release]):
                 ``prdp.date_trunc("month", "opened")``, ``prdp.bins("price * quantity", [0, 100])``.
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
                 each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
-                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys. By default,
-                half of each query's share finds the keys privately.
+                public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys, and those of
+                truth values are False and True. By default, half of each query's share finds the others
+                privately.
                 ``"categories"`` declares that the categories of a pandas categorical or a Polars Enum are
                 public, and takes them; the answers say so: for all columns, or in the dict for one. What
                 ``find_keys`` found will do as well.
@@ -510,7 +511,10 @@ class Queried(Opened, Questions[Release]):
         planner.refuse_elsewhere(*by)
         if keys is None and not other and by:
             known = tuple(group_key(key, planner.schema) for key in by)
-            if not any(isinstance(key, Binned) for key in known):
+            kinds = {key_type(key, planner.schema).kind for key in known if not isinstance(key, Binned)}
+            if kinds == {Kind.BOOLEAN}:
+                keys = {key.column: [False, True] for key in known if not isinstance(key, Binned)}
+            elif not any(isinstance(key, Binned) for key in known):
                 return SearchedGroups(self, Grouping(known, ()), self._reader, by)
         grouping = read_grouping(by, keys, planner.schema, other=other)
         return Groups(self, replace(grouping, notes=notes), self._reader)
@@ -559,11 +563,14 @@ class Queried(Opened, Questions[Release]):
                 "table.value_counts('job', share=...)['chef'] / table.count(share=...), or use SQL: "
                 "SELECT job, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS part FROM self GROUP BY job."
             )
-        each = exact_share(share) / 2
-        found = self.find_keys(column, share=each, redraw=redraw, **search)
+        if not search and not isinstance(groups := self.group_by(column), SearchedGroups):
+            return groups.count(share=share, redraw=redraw)
+        whole = exact_share(share)
+        found = self.find_keys(column, share=whole / 2, redraw=redraw, **search)
         if not found.keys:
             return replace(found, question="count", asked=("count",), releases=())
-        return self.group_by(column, keys=found).count(share=each, redraw=redraw)
+        counted = self.group_by(column, keys=found).count(share=whole / 2, redraw=redraw)
+        return replace(counted, share=whole, notes=(*counted.notes, keys_found(", ".join(found.by))))
 
     def histogram(
         self,

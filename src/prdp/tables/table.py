@@ -47,7 +47,7 @@ from prdp.tables.arguments import (
     read_policy,
     read_snapshot,
 )
-from prdp.tables.column import TableColumn
+from prdp.tables.column import TableColumn, all_of
 from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
 from prdp.tables.queryable import Queried
 from prdp.tables.source_registry import OpenedSource
@@ -262,11 +262,12 @@ class Table(Queried):
     def _shown_schema(self) -> Schema:
         return self._engine.schema
 
-    def filter(self, condition: str | TableColumn[Any]) -> Table:
-        """Return the table of those records alone for which a condition holds.
+    def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Table:
+        """Return the table of those records alone for which all conditions hold.
 
-        The condition is a SQL expression over the record's own columns, such as ``"age >= 40"``, or an
+        A condition is a SQL expression over the record's own columns, such as ``"age >= 40"``, or an
         expression such as ``table["age"] >= 40``. A record for which it is unknown (NULL) does not take part.
+        As in Polars, a keyword is a column and its value: ``filter("age >= 40", job="chef")``.
 
         >>> import numpy
         >>> import prdp
@@ -274,7 +275,7 @@ class Table(Queried):
         >>> people.filter("age >= 40").filter("age < 60")  # doctest: +ELLIPSIS
         <prdp table 'people' where age >= 40 AND age < 60: Policy('1', ...); age; all of every budget left>
         """
-        return self.filtered(read_condition(condition, self._engine.schema))
+        return self.filtered(read_condition(all_of(conditions, equal), self._engine.schema))
 
     def _categories(self, column: str) -> list[object]:
         return categories_of(self._frame(), known_column(column, self._engine.schema, "group_by"))

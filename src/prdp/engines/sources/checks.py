@@ -14,7 +14,7 @@ import numpy as np
 
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted, text_literal
-from prdp.schema import ColumnType, Kind
+from prdp.schema import PYTHON_OBJECTS, ColumnType, Kind
 
 LOCAL_FILE = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 """Prefix of a local file's address, before its path."""
@@ -295,8 +295,8 @@ def declared_casts(columns: Mapping[str, bool], types: Mapping[str, str]) -> str
     for name in types:
         if columns[name]:
             raise InvalidRequest(
-                f"the column {name!r} holds Python objects, which may be anything. Convert it in the frame "
-                "first, for example with .astype('string')."
+                f"the column {name!r} holds Python objects, which may be anything. "
+                + ColumnType(Kind.OTHER, native=PYTHON_OBJECTS).conversion
             )
     return ", ".join(
         f"TRY_CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" if name in types else quoted(name)

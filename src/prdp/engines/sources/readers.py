@@ -30,6 +30,7 @@ from prdp.engines.sources.frames import required_columns, table_with_far_times
 from prdp.engines.sources.source_query import LOOSE_DECIMALS, SourceQuery
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted, text_literal
+from prdp.schema import PYTHON_OBJECTS
 
 _REQUIRED = (
     "SELECT name FROM parquet_schema([{}]) GROUP BY name HAVING bool_and(repetition_type = 'REQUIRED')"
@@ -265,7 +266,7 @@ def _object_query(connection: Any, name: str, source: object, types: Mapping[str
         return batch_query(connection, name, ArrowTable(table), types)
     sql, objects = frame_query(connection, name, source, types)
     required = required_columns(source) - set(types or {})
-    return SourceQuery(sql, dict.fromkeys(objects, "Python objects"), required=required)
+    return SourceQuery(sql, dict.fromkeys(objects, PYTHON_OBJECTS), required=required)
 
 
 @contextmanager
