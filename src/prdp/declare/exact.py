@@ -72,17 +72,28 @@ def _float(value: Real, what: str) -> Fraction:
     return _read(text, what)
 
 
+def exact_part(value: Exact, what: str) -> Fraction:
+    """Return a part of a whole, also from a percentage.
+
+    >>> exact_part("2.5 %", "error"), exact_part("1/40", "error")
+    (Fraction(1, 40), Fraction(1, 40))
+    """
+    if isinstance(value, str) and value.strip().endswith("%"):
+        return exact(value.strip()[:-1], what) / 100
+    return exact(value, what)
+
+
 def exact_share(value: Exact) -> Fraction:
     """Return a share: the part of every record's budget that a question uses, in (0, 1].
 
-    >>> exact_share("1/10"), exact_share("0.5"), exact_share(1)
+    >>> exact_share("1/10"), exact_share("50%"), exact_share(1)
     (Fraction(1, 10), Fraction(1, 2), Fraction(1, 1))
     >>> exact_share("3/2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     prdp.errors.InvalidRequest: share='3/2' is not a part of the budget: ...
     """
-    share = exact(value, "share")
+    share = exact_part(value, "share")
     if not 0 < share <= 1:
         raise InvalidRequest(
             Argument("share", value),

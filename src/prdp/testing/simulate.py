@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeGuard, overload
 
-from prdp.declare.exact import Exact, exact, is_integer
+from prdp.declare.exact import Exact, exact_part, is_integer
 from prdp.errors import InvalidRequest
 from prdp.graphs.graph import Graph, GraphQuery
 from prdp.graphs.links import Links
@@ -274,11 +274,8 @@ def _error(releases: Sequence[Released], truth: Sequence[Fraction], level: Fract
 
 
 def _part(given: Exact, what: str) -> Fraction:
-    """Return a part of the whole, also from a text such as ``"1%"``."""
-    if isinstance(given, str) and given.strip().endswith("%"):
-        part = exact(given.strip()[:-1], what) / 100
-    else:
-        part = exact(given, what)
+    """Return a part of the whole that is above 0."""
+    part = exact_part(given, what)
     if part <= 0:
         raise InvalidRequest(f"{what}={given!r} is not above 0: write '1%'.")
     return part
