@@ -346,7 +346,7 @@ def test_the_values_of_a_column_are_counted_by_name() -> None:
 
 
 def test_the_first_rows_of_a_sorted_table_are_those_of_the_largest_answers() -> None:
-    counted = staff(policy=1000).group_by("town", keys=["Bonn", "Ulm", "Aue"]).count(share="1/2")
+    counted: Any = staff(policy=1000).group_by("town", keys=["Bonn", "Ulm", "Aue"]).count(share="1/2")
     assert counted.head(1).keys == (("Bonn",),)
     assert counted.sort(descending=True).head(2).releases == counted.top(2).releases
     assert counted.head(9).keys == counted.limit(9).keys == counted.keys

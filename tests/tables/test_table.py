@@ -114,7 +114,7 @@ def test_a_question_that_is_wrong_by_public_facts_is_refused_before_any_charge(a
         ({"bounds": {"balance": 5}}, "not a pair of finite numbers"),
         ({"policy": [10]}, r"policy=1 for the same for all"),
         ({"policy": True}, r"policy=1 for the same for all"),
-        ({"policy": 0}, "a budget is positive"),
+        ({"policy": 0}, "a budget is more than 0"),
         ({"policy": float("nan")}, "not a number"),
         ({"policy": "10000 / balance"}, r"'least\(10000 / greatest\(abs\(balance\), 1000\), 10\)'"),
     ],
