@@ -39,7 +39,7 @@ def test_a_ledger_s_address_is_taken_wherever_a_file_is(folder: Path, team: Post
     assert json.loads(quickly("ledger", team.given, "--json").stdout)["ledger"] == shown
     assert quickly("ledger", team.given, "quota", "ana", "1/4").exit_code == 0
     assert DurableLedger(team.given).quotas == {"ana": Fraction(1, 4)}
-    assert quickly("ledger", team.given, "--where", "TRUE").stdout.startswith("all is left")
+    assert quickly("ledger", team.given, "--where", "TRUE").stdout.startswith("all of the budget remains")
     assert quickly("ledger", team.given, "--csv").exit_code == 0
 
 

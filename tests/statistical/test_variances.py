@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -13,8 +14,9 @@ from scipy.stats import binomtest
 import prdp
 from prdp.plan.steps import Derived
 from prdp.release import release as releases
-from prdp.release.derived import combined_interval
+from prdp.release.derived import quotient_interval
 from prdp.release.interval import Ends
+from prdp.release.ratio import TotalLaw
 from prdp.release.release import Release
 from prdp.testing import simulate
 from tests.statistical.thresholds import P_THRESHOLD
@@ -94,10 +96,12 @@ def test_around_a_whole_rounding_step_and_uncorrected_neither_answers_nor_interv
     def rounded(self: Derived, parts: Sequence[Fraction]) -> Fraction:
         return round(parts[0] / parts[1] / self.measure.round_to) * self.measure.round_to
 
-    def uncorrected(rule: str, parts: Sequence[Ends], limits: Ends, center: Fraction | None) -> Ends:
-        del rule, center
-        low, high = combined_interval("mean", [parts[2], parts[1]], limits)
-        means = combined_interval("mean", parts[:2], limits)
+    def uncorrected(
+        rule: str, laws: Sequence[TotalLaw], totals: Sequence[Fraction], failure: Fraction, **public: Any
+    ) -> Ends:
+        del rule, public["center"]
+        low, high = quotient_interval("mean", [laws[2], laws[1]], [totals[2], totals[1]], failure, **public)
+        means = quotient_interval("mean", laws[:2], totals[:2], failure, **public)
         return low - (means[1] - means[0]) ** 2, high
 
     table, values, _ = opened(name, "alike")
@@ -106,7 +110,7 @@ def test_around_a_whole_rounding_step_and_uncorrected_neither_answers_nor_interv
     assert np.mean([abs(release.value - truth) for release in right]) < truth / 100
     monkeypatch.setattr(Derived, "center", rounded)
     monkeypatch.setattr(Derived, "_mean", rounded)
-    monkeypatch.setattr(releases, "combined_interval", uncorrected)
+    monkeypatch.setattr(releases, "quotient_interval", uncorrected)
     wrong = simulate(table, prdp.variance("v"), runs=RUNS, seed=14)
     assert np.mean([abs(release.value - truth) for release in wrong]) > truth / 2
     assert not holds(wrong, truth)
