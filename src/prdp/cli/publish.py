@@ -17,6 +17,7 @@ from prdp.errors import InvalidRequest
 from prdp.publish.draws import PrivateTable, draws_of
 from prdp.publish.folder import refuse_folder
 from prdp.publish.run import Precision, drawn, dry_run
+from prdp.publish.series import EarlierEdition
 from prdp.publish.signature import Signer
 from prdp.publish.toml import ReleaseFile, read
 from prdp.tables.join import Join
@@ -53,6 +54,7 @@ def publish(
         f"{file.stem}-{edition}" if edition else f"{file.stem}-files"
     )
     refuse_folder(folder)
+    earlier = [EarlierEdition.of(one) for one in declared.previous]
     names = _private_names(declared)
     explained = {name: declared.project.to_explain(name) for name in names}
     draws_of(declared.publication, _private(declared, explained))  # what is refused begins no account
@@ -68,7 +70,7 @@ def publish(
         complain(
             f"new key {declared.key.name}: it signs this and later editions. Keep it secret, and a copy."
         )
-    found.write(folder, signer)
+    found.write(folder, signer, earlier)
     written = f"{len(found.tables)} table{'s' * (len(found.tables) > 1)}"
     write(f"{folder.name}: {written}; {_left(tables)}. Begin with {folder.name}/index.html")
 

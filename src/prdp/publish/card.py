@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
 from prdp.pictures import plot_policy
+from prdp.publish.explanations import INTERVALS, METHOD, NOTION
+from prdp.publish.series import EarlierEdition, revisions
 from prdp.publish.signature import Signer, fingerprint
 from prdp.release.formats.document import Document
 from prdp.release.formats.html import escaped, html_page, html_section
@@ -18,32 +20,20 @@ from prdp.version import __version__
 if TYPE_CHECKING:
     from prdp.publish.run import Edition
 
-_NOTION = (
-    "Pure per-record differential privacy: adding or removing one record r changes the probability of all "
-    "that is published here by a factor of at most exp(s · E(r)), where E(r) is the record's budget by the "
-    "public policy below, and s the share that all tables use together."
-)
-_METHOD = (
-    "Each margin of a table is a query of its own, answered with random noise. Counts and sums that nothing "
-    "but noise has moved are made to add up by least squares; what cannot be negative is moved to 0, with "
-    "the same total. Shares are divided by the numbers of cells. All of this follows from noisy answers and "
-    "public facts."
-)
-_INTERVALS = (
-    "A 95 % confidence interval covers the noise, and what clipping took away as far as its table says. It "
-    "does not cover errors of the data themselves: coverage, measurement, nonresponse. Each interval holds "
-    "for itself; of many, about 1 in 20 does not. A figure is suppressed by its own published precision "
-    "alone, never by what the records are."
-)
 
-
-def card(edition: Edition, pictures: Mapping[str, Mapping[str, str]], signer: Signer) -> str:
+def card(
+    edition: Edition,
+    pictures: Mapping[str, Mapping[str, str]],
+    signer: Signer,
+    previous: Sequence[EarlierEdition] = (),
+) -> str:
     """Return the page.
 
     Args:
         edition: The publication, drawn.
         pictures: For each table, its pictures as SVG.
         signer: The key that signs it.
+        previous: Earlier editions, the oldest first.
     """
     publication = edition.publication
     by = " · ".join(filter(None, (publication.office, publication.edition, f"drawn {edition.at[:10]}")))
@@ -52,20 +42,22 @@ def card(edition: Edition, pictures: Mapping[str, Mapping[str, str]], signer: Si
         parts.append("<p><strong>Simulated: made-up records, not private, not for publication.</strong></p>")
     contact = f"Questions: {publication.contact}" if publication.contact else ""
     parts += [f"<p>{escaped(contact)}</p>"] if contact else []
-    parts.append(_contents(edition))
+    parts.append(_contents(edition, previous))
     for table in edition.tables:
         drawings = "".join(pictures[table.name].values())
-        section = html_section(table.document(), totals=table.totals)
+        section = html_section(table.document())
         parts.append(f'<section id="{escaped(table.name)}">{section}{drawings}</section>')
     parts += _protection(edition)
     parts += _quality(edition)
+    parts += _revised(edition, previous)
     if publication.errata:
         items = "".join(f"<li>{escaped(one)}</li>" for one in publication.errata)
         parts.append(f"<h2>Errata</h2><ul>{items}</ul>")
     key = fingerprint(signer.public)
     parts.append(
         f"<h2>Signature</h2><p>Signed with the Ed25519 key {escaped(key)} "
-        f"(<a href='manifest.json'>manifest</a>, <a href='public_key.pem'>public key</a>); "
+        "(<a href='manifest.json'>manifest</a>, <a href='public_key.pem'>public key</a>, "
+        "<a href='registry.yaml'>record for a registry of deployments</a>); "
         "<code>prdp verify</code> compares files, signature and ledger. "
         f"Made by prdp {escaped(__version__)}.</p>"
     )
@@ -74,33 +66,45 @@ def card(edition: Edition, pictures: Mapping[str, Mapping[str, str]], signer: Si
 
 _FILES = (
     ("CSV", "{}.csv"), ("Parquet", "{}.parquet"), ("HTML", "{}.html"), ("Markdown", "{}.md"),
-    ("LaTeX", "{}.tex"), ("notes", "{}.notes.txt"), ("research CSV", "research/{}.csv"),
-    ("research Parquet", "research/{}.parquet"),
+    ("LaTeX", "{}.tex"), ("notes", "{}.notes.txt"), ("map", "{}.map.csv"),
+    ("research CSV", "research/{}.csv"), ("research Parquet", "research/{}.parquet"),
 )  # fmt: skip
+_CHANGES = (("changes", "{}.changes.csv"),)
 
 
-def _contents(edition: Edition) -> str:
+def _contents(edition: Edition, previous: Sequence[EarlierEdition]) -> str:
     rows = ""
     for table in edition.tables:
         links = ", ".join(
-            f'<a href="{escaped(name.format(table.name))}">{escaped(words)}</a>' for words, name in _FILES
+            f'<a href="{escaped(name.format(table.name))}">{escaped(words)}</a>'
+            for words, name in (*_FILES, *(_CHANGES if previous else ()))
         )
         rows += (
             f'<tr><td><a href="#{escaped(table.name)}">{escaped(table.title)}</a></td>'
             f'<td class="number">{len(table.cells):,}</td><td>{links}</td></tr>'
         )
+    series = " Earlier editions and changes: <a href='series.html'>the series</a>." if previous else ""
     return (
         "<h2>Tables</h2><table><thead><tr><th>table</th><th class='number'>rows</th><th>files</th></tr>"
         f"</thead><tbody>{rows}</tbody></table>"
         "<p>All tables as a <a href='tables.xlsx'>spreadsheet</a>. Basic files "
         "hold rounded figures without those that are suppressed; research files hold every figure with its "
-        "variance, of which many are noise.</p>"
+        f"variance, of which many are noise.{series}</p>"
     )
+
+
+def _revised(edition: Edition, previous: Sequence[EarlierEdition]) -> Iterator[str]:
+    """Yield the section on what was done in another way than in the last edition."""
+    found = [*edition.publication.revisions, *(revisions(edition, previous[-1]) if previous else ())]
+    if found:
+        since = f" since {previous[-1].name}" if previous else ""
+        items = "".join(f"<li>{escaped(one)}</li>" for one in found)
+        yield f"<h2>{escaped(f'Revisions{since}')}</h2><ul>{items}</ul>"
 
 
 def _protection(edition: Edition) -> Iterator[str]:
     """Yield the sections on notion, policy, shares, bounds and keys."""
-    yield f"<h2>Protection</h2><p>{escaped(_NOTION)}</p>"
+    yield f"<h2>Protection</h2><p>{escaped(NOTION)}</p>"
     privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}
     for table in privates.values():
         bounds = {name: f"{spelled(low)} to {spelled(high)}" for name, (low, high) in table.bounds.items()}
@@ -148,7 +152,7 @@ def _drawn_policy(table: Any) -> str:
 
 def _quality(edition: Edition) -> Iterator[str]:
     """Yield the sections on method and precision."""
-    yield f"<h2>Method and precision</h2><p>{escaped(_METHOD)}</p><p>{escaped(_INTERVALS)}</p>"
+    yield f"<h2>Method and precision</h2><p>{escaped(METHOD)}</p><p>{escaped(INTERVALS)}</p>"
     columns: dict[str, list[Any]] = {
         "table": [],
         "figure": [],

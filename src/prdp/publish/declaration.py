@@ -163,6 +163,8 @@ class Publication:
         hierarchies: The public groupings of keys.
         footnotes: Notes below every table.
         errata: Corrections of earlier editions.
+        revisions: What was done in another way than in earlier editions.
+        registry: What the record for a registry of deployments says beside what is known.
         suppress_above: The coefficient of variation above which a figure is not published.
         signs: Signs printed for figures that are not published.
         nonnegative: Whether figures that cannot be negative are moved to zero, and the others with them.
@@ -177,6 +179,8 @@ class Publication:
     hierarchies: tuple[Hierarchy, ...] = ()
     footnotes: tuple[str, ...] = ()
     errata: tuple[str, ...] = ()
+    revisions: tuple[str, ...] = ()
+    registry: Mapping[str, str] = field(default_factory=dict)
     suppress_above: float = 1.0
     signs: Signs = Signs()
     nonnegative: bool = True

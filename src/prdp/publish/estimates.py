@@ -53,11 +53,8 @@ def figures(
         apart = AskedMargins(dimensions, released)
         return [_mean(cell, apart) for cell in cells]
     even = all(one.even for answers in released.values() for one in answers)
-    table = (
-        ConsistentMargins(dimensions, released)
-        if even and len(released) > 1
-        else AskedMargins(dimensions, released)
-    )
+    several = even and len(released) > 1
+    table = (ConsistentMargins if several else AskedMargins)(dimensions, released)
     found = [table.figure(cell) for cell in cells]
     if least is None:
         return found
@@ -65,6 +62,11 @@ def figures(
     return [
         bounded(one, least, None if numbers is None else numbers[place]) for place, one in enumerate(found)
     ]
+
+
+def add_up(released: Mapping[Asked, Sequence[Release]]) -> bool:
+    """Return whether the figures of a column add up: if nothing but noise has moved any."""
+    return len(released) == 1 or all(one.even for answers in released.values() for one in answers)
 
 
 def bounded(one: Release, least: Fraction, number: Fraction | None = None) -> ConsistentRelease:

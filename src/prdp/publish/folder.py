@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
-from hashlib import sha256
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prdp.errors import InvalidRequest
 from prdp.publish.card import card
 from prdp.publish.csvw import metadata
+from prdp.publish.manifest import MANIFEST, PUBLIC_KEY, RESEARCH, SIGNATURE, digests
 from prdp.publish.picture import picture
+from prdp.publish.registry import registry_record
+from prdp.publish.series import EarlierEdition, changes, facts_of, refuse_same_answers
+from prdp.publish.series_page import series_page
 from prdp.publish.signature import Signer
 from prdp.publish.table import FinishedTable
 from prdp.release.formats.document import as_text
@@ -24,9 +27,6 @@ from prdp.version import __version__
 
 if TYPE_CHECKING:
     from prdp.publish.run import Edition
-
-MANIFEST, SIGNATURE, PUBLIC_KEY = "manifest.json", "manifest.sig", "public_key.pem"
-RESEARCH = "research"
 
 
 def refuse_folder(folder: Path) -> None:
@@ -42,9 +42,12 @@ def refuse_folder(folder: Path) -> None:
         raise InvalidRequest(f"{folder} cannot be written: name a folder in one that is there.")
 
 
-def write_folder(edition: Edition, folder: Path, signer: Signer) -> Path:
+def write_folder(
+    edition: Edition, folder: Path, signer: Signer, previous: Sequence[EarlierEdition] = ()
+) -> Path:
     """Write all files beside the folder's place, sign them, and put them there in one step."""
     refuse_folder(folder)
+    refuse_same_answers(edition, previous)
     place = folder.absolute()
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     try:
@@ -58,7 +61,12 @@ def write_folder(edition: Edition, folder: Path, signer: Signer) -> Path:
         for name, drawings in pictures.items():
             for measure, svg in drawings.items():
                 _put(draft / f"{name}.{measure}.svg", svg)
-        _put(draft / "index.html", card(edition, pictures, signer))
+        if previous:
+            for table in edition.tables:
+                _put(draft / f"{table.name}.changes.csv", csv_text(changes(table, previous[-1])))
+            _put(draft / "series.html", series_page(edition, previous, place))
+        _put(draft / "registry.yaml", registry_record(edition))
+        _put(draft / "index.html", card(edition, pictures, signer, previous))
         _sign(edition, draft, signer)
         _to_disk(draft)
         draft.rename(place)
@@ -90,6 +98,7 @@ def _write_table(draft: Path, table: FinishedTable) -> None:
         )
         _put(file.with_name(f"{file.name}-metadata.json"), as_json(facts))
         parquet.write_table(arrow.table(columns), file.with_suffix(".parquet"))
+    _put(draft / f"{table.name}.map.csv", csv_text(table.for_map()))
     document = table.document()
     for ending in (".html", ".md", ".tex"):
         _put(draft / f"{table.name}{ending}", as_text(document, ending))
@@ -100,17 +109,6 @@ def _put(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8", newline="\n")
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file of a folder but the manifest and its signature."""
-    files = sorted(one for one in folder.rglob("*") if one.is_file() or one.is_symlink())
-    names = {one.relative_to(folder).as_posix(): one for one in files}
-    return {
-        name: sha256(one.read_bytes()).hexdigest()
-        for name, one in names.items()
-        if name not in {MANIFEST, SIGNATURE}
-    }
-
-
 def _sign(edition: Edition, draft: Path, signer: Signer) -> None:
     (draft / PUBLIC_KEY).write_bytes(signer.public)
     manifest = {
@@ -119,6 +117,7 @@ def _sign(edition: Edition, draft: Path, signer: Signer) -> None:
         "drawn_at": edition.at,
         "prdp": __version__,
         "simulated": edition.simulated,
+        "declared": facts_of(edition),
         "accounts": list(edition.charges),
         "files": digests(draft),
     }

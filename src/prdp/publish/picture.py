@@ -21,15 +21,9 @@ def picture(table: FinishedTable, name: str) -> str | None:
 
     Drawn are the keys of the first dimension, with the totals of all others.
     """
-    from matplotlib import rc_context  # noqa: PLC0415  (an extra)
-
     first = table.draws.dimensions[0]
-    tops = [len(one.levels) - 1 for one in table.draws.dimensions[1:]]
-    rows = [
-        (cell[0].labels[-1], figure)
-        for cell, figure in zip(table.cells, table.columns[name], strict=True)
-        if cell[0].level == 0 and [part.level for part in cell[1:]] == tops
-    ]
+    along = [place for place in table.along_first if table.cells[place][0].level == 0]
+    rows = [(table.cells[place][0].labels[-1], table.columns[name][place]) for place in along]
     if not 1 < len(rows) <= _MOST:
         return None
     over = all(isinstance(label, int | float | datetime) for label, _ in rows) and len(rows) >= _LEAST_LINE
@@ -38,6 +32,25 @@ def picture(table: FinishedTable, name: str) -> str | None:
     across, up = (first.names[-1], name) if over else (name, first.names[-1])
     (panel.yaxis if over else panel.xaxis).set_major_formatter(lambda value, _: f"{value:,.10g}")
     style.dress(panel, printable(name), printable(across), printable(up))
+    return as_svg(panel)
+
+
+def over_editions(title: str, rows: list[tuple[str, PublishedFigure]]) -> str:
+    """Return a figure over editions, with its intervals, as SVG."""
+    panel = style.axes(height=2.6)[0]
+    known = [(place, one) for place, (_, one) in enumerate(rows)]
+    _line(panel, known)
+    panel.set_xticks(range(len(rows)), [printable(label) for label, _ in rows])
+    panel.margins(x=0.1)
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    style.dress(panel, printable(title), "", "")
+    return as_svg(panel)
+
+
+def as_svg(panel: Any) -> str:
+    """Return axes as SVG: the same for the same figures, and no text of a key is a formula."""
+    from matplotlib import rc_context  # noqa: PLC0415  (an extra)
+
     for text in (panel.title, panel.xaxis.label, panel.yaxis.label, *_ticks(panel)):
         text.set_parse_math(False)
     drawn = io.StringIO()
@@ -62,7 +75,7 @@ def _bars(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:
         if figure.low is not None and figure.high is not None:
             panel.plot([figure.low, figure.high], [place, place], color="black", linewidth=1.2)
     panel.set_yticks(range(len(rows)), [printable(shown_key(label)) for label, _ in rows])
-    panel.invert_yaxis()
+    panel.set_ylim(len(rows) - 0.4, -0.6)
 
 
 def _line(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:

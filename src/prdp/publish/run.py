@@ -16,6 +16,7 @@ from prdp.publish.charges import charge_facts
 from prdp.publish.declaration import Publication
 from prdp.publish.draws import PrivateTable, TableDraws, draws_of
 from prdp.publish.folder import refuse_folder, write_folder
+from prdp.publish.series import EarlierEdition
 from prdp.publish.signature import Signer
 from prdp.publish.table import LOW_RELIABILITY, NORMAL, FinishedTable
 from prdp.run.answer import answer_together
@@ -46,9 +47,15 @@ class Edition:
         """Return a table by its name."""
         return next(table for table in self.tables if table.name == name)
 
-    def write(self, folder: Path | str, signer: Signer) -> Path:
-        """Write all files to a folder that is not there yet, at once."""
-        return write_folder(self, Path(folder), signer)
+    def write(self, folder: Path | str, signer: Signer, previous: Sequence[EarlierEdition] = ()) -> Path:
+        """Write all files to a folder that is not there yet, at once.
+
+        Args:
+            folder: The folder.
+            signer: The key that signs it.
+            previous: Earlier editions, the oldest first, that it is compared with.
+        """
+        return write_folder(self, Path(folder), signer, previous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,11 @@ class Precision:
 
 
 def publish(
-    publication: Publication, tables: Mapping[str, PrivateTable], folder: Path | str, signer: Signer
+    publication: Publication,
+    tables: Mapping[str, PrivateTable],
+    folder: Path | str,
+    signer: Signer,
+    previous: Sequence[Path | str] = (),
 ) -> Edition:
     """Charge all tables of a publication in one step, draw them, and write its folder.
 
@@ -88,13 +99,15 @@ def publish(
         tables: The private tables by name.
         folder: Where it is written; there is no such folder yet.
         signer: The key that signs it.
+        previous: Folders of earlier editions, the oldest first, that it is compared with.
 
     Raises:
         BudgetExhausted: A table has less left than its part needs; nothing was charged.
     """
     refuse_folder(Path(folder))
+    earlier = [EarlierEdition.of(one) for one in previous]
     edition = drawn(publication, tables)
-    edition.write(folder, signer)
+    edition.write(folder, signer, earlier)
     return edition
 
 

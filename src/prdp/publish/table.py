@@ -14,16 +14,18 @@ from prdp.declare.groups import KeyValue
 from prdp.publish.declaration import Publication, Signs, Statistic
 from prdp.publish.dimension import TOTAL, DimensionPart
 from prdp.publish.draws import TableDraws
-from prdp.publish.estimates import Figure, figures, least_of
+from prdp.publish.estimates import Figure, add_up, figures, least_of
 from prdp.release import formatting
-from prdp.release.formats.document import Document, cell_text
+from prdp.release.formats.document import Document, InBrackets, cell_text
 from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV
 from prdp.release.table import ReleaseTable, shown_key
 
 NORMAL, LOW_RELIABILITY, SUPPRESSED, MISSING = "A", "U", "Q", "O"
 """Observation status, by the code list of SDMX."""
 
-_DIGITS = 3
+_MOST_TEXTS = 3
+_WIDE = Fraction(39, 40)
+"""Level of the intervals from which changes between editions follow: two of them hold in 95 of 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class PublishedFigure:
         status: Its observation status.
         sign: What is published in its place; empty where it is published itself.
         caveats: What its interval excludes.
+        wide: The ends of its 97.5 % interval.
     """
 
     value: int | float | None
@@ -49,6 +52,12 @@ class PublishedFigure:
     status: str
     sign: str
     caveats: tuple[str, ...] = ()
+    wide: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def is_published(self) -> bool:
+        """True if it is published itself."""
+        return not self.sign and self.value is not None
 
 
 def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool) -> PublishedFigure:
@@ -66,7 +75,7 @@ def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool)
     elif cv > LOW_PRECISION_CV:
         status = LOW_RELIABILITY
     caveats = tuple(filter(None, (figure.left_out, figure.caveat, figure.excludes)))
-    return PublishedFigure(value, low, high, error, cv, status, sign, caveats)
+    return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.interval(_WIDE))
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,8 @@ class FinishedTable:
         publication: The publication that it is in.
         cells: Its rows: a part of each dimension.
         columns: Its figures by name.
+        simulated: Whether the records were synthetic.
+        apart: Columns of counts and sums whose margins need not add up.
     """
 
     draws: TableDraws
@@ -85,6 +96,7 @@ class FinishedTable:
     cells: tuple[tuple[DimensionPart, ...], ...]
     columns: Mapping[str, Sequence[PublishedFigure]]
     simulated: bool
+    apart: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -93,7 +105,7 @@ class FinishedTable:
         """Return a table from the answers to its plans, in their order."""
         declared, dimensions = draws.declared, draws.dimensions
         cells = tuple(product(*(one.parts(margins=declared.margins) for one in dimensions)))
-        columns = {}
+        columns, apart = {}, []
         for place, statistic in enumerate(declared.statistics):
             answers = {
                 asked: [row[place] for row in table.releases]
@@ -102,11 +114,14 @@ class FinishedTable:
             least = least_of(statistic, draws.private.table.bounds)
             moved = least if publication.nonnegative else None
             found = figures(statistic, dimensions, answers, cells, least=moved)
+            if statistic.adds_up and not add_up(answers):
+                apart.append(statistic.name)
             columns[statistic.name] = [
                 judged(one, publication.suppress_above, publication.signs, may_be_negative=least is None)
                 for one in found
             ]
-        return cls(draws, publication, cells, columns, any(one.simulated for one in released))
+        simulated = any(one.simulated for one in released)
+        return cls(draws, publication, cells, columns, simulated, tuple(apart))
 
     @property
     def name(self) -> str:
@@ -129,17 +144,21 @@ class FinishedTable:
 
     @property
     def totals(self) -> frozenset[int]:
-        """The places of rows that are totals of all dimensions but one."""
-        tops = [len(one.levels) - 1 for one in self.draws.dimensions]
+        """The places of rows that are totals, or groups, in every dimension."""
         return frozenset(
-            place
-            for place, cell in enumerate(self.cells)
-            if sum(part.level < top for part, top in zip(cell, tops, strict=True)) == 0
+            place for place, cell in enumerate(self.cells) if all(part.level > 0 for part in cell)
         )
+
+    @property
+    def along_first(self) -> list[int]:
+        """The places of the rows of the first dimension, with the totals of all others."""
+        tops = [len(one.levels) - 1 for one in self.draws.dimensions[1:]]
+        rows = enumerate(self.cells)
+        return [place for place, cell in rows if [part.level for part in cell[1:]] == tops]
 
     def research(self) -> dict[str, list[Any]]:
         """Return everything: each figure with its interval, standard error, CV, variance and status."""
-        columns = self._plain_heads()
+        columns = self.plain_heads()
         for name, cells in self.columns.items():
             columns[name] = [one.value for one in cells]
             columns[f"{name}_low"] = [_finite(one.low) for one in cells]
@@ -149,17 +168,34 @@ class FinishedTable:
             columns[f"{name}_variance"] = [
                 None if one.std_error is None else one.std_error**2 for one in cells
             ]
+            for place, end in enumerate(("_low975", "_high975")):
+                columns[f"{name}{end}"] = [_finite(one.wide[place]) for one in cells]
             columns[f"{name}_status"] = [one.status for one in cells]
         return columns
 
     def basic(self) -> dict[str, list[Any]]:
         """Return the figures that are published, rounded, with their intervals and their status."""
-        columns = self._plain_heads()
+        return self.plain_heads() | self._basic(range(len(self.cells)))
+
+    def for_map(self) -> dict[str, list[Any]]:
+        """Return what is published of each key and group of the first dimension: a row for each area."""
+        first = self.draws.dimensions[0]
+        rows = [place for place in self.along_first if self.cells[place][0].level < len(first.levels) - 1]
+        parts = [self.cells[place][0] for place in rows]
+        heads: dict[str, list[Any]] = {
+            "level": [first.levels[part.level].name for part in parts],
+            "key": [shown_key(part.labels[len(first.levels) - 2 - part.level]) for part in parts],
+        }
+        return heads | self._basic(rows)
+
+    def _basic(self, rows: Sequence[int]) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {}
         for statistic in self.draws.declared.statistics:
-            cells = [self._rounded(statistic, one) for one in self.columns[statistic.name]]
+            figures_of = [self.columns[statistic.name][place] for place in rows]
+            cells = [self._rounded(statistic, one) for one in figures_of]
             for place, end in enumerate(("", "_low", "_high")):
                 columns[f"{statistic.name}{end}"] = [cell[place] for cell in cells]
-            columns[f"{statistic.name}_status"] = [one.status for one in self.columns[statistic.name]]
+            columns[f"{statistic.name}_status"] = [one.status for one in figures_of]
         return columns
 
     def document(self) -> Document:
@@ -170,14 +206,12 @@ class FinishedTable:
         numbers: set[str] = set()
         alone = len(self.columns) == 1
         for statistic in self.draws.declared.statistics:
-            decimals = self._decimals(statistic)
             cells = self.columns[statistic.name]
             interval = "95 % interval" if alone else f"{statistic.name}: 95 % interval"
-            columns[statistic.name] = [self._shown(statistic, one, decimals) for one in cells]
-            columns[interval] = [self._interval(statistic, one, decimals) for one in cells]
+            columns[statistic.name] = [self.shown(statistic, one) for one in cells]
+            columns[interval] = [self._interval(statistic, one) for one in cells]
             numbers |= {statistic.name, interval}
-        each = {one.name: self._decimals(one) for one in self.draws.declared.statistics}
-        return Document(self.title, columns, self.notes, frozenset(numbers), each)
+        return Document(self.title, columns, self.notes, frozenset(numbers), self._decimals, self.totals)
 
     @property
     def notes(self) -> list[str]:
@@ -197,6 +231,9 @@ class FinishedTable:
         found = [*self.draws.declared.footnotes, *self.publication.footnotes]
         found += [text for status, text in meanings.items() if status in statuses]
         found += [f"{', '.join(rounded)}: rounded; totals are rounded themselves."] if rounded else []
+        if self.apart:
+            names = ", ".join(self.apart)
+            found.append(f"{names}: estimated margin by margin; parts need not add up to totals.")
         where = self.draws.declared.where
         found += [f"Records where {where}."] if where else []
         found += self._caveats()
@@ -207,46 +244,50 @@ class FinishedTable:
         found = []
         for name, cells in self.columns.items():
             texts = dict.fromkeys(text for one in cells for text in one.caveats)
-            few = len(texts) <= _DIGITS
+            few = len(texts) <= _MOST_TEXTS
             found += [f"{name}: {text}." for text in texts] if few else []
             found += [] if few else [f"{name}: intervals exclude {formatting.FAR_EXCLUDED}."]
         return found
 
-    def _plain_heads(self) -> dict[str, list[Any]]:
+    def plain_heads(self) -> dict[str, list[Any]]:
+        """Return the columns that name its rows, as plain texts and numbers."""
         return {name: list(map(shown_key, labels)) for name, labels in self.heads.items()}
 
     def _rounded(self, statistic: Statistic, one: PublishedFigure) -> tuple[Any, Any, Any]:
         """Return the figure and its ends as they are published: ends are rounded outward."""
         if one.sign or one.value is None:
             return None, None, None
-        step = statistic.round_to
-        ends = _finite(one.low), _finite(one.high)
-        if step is None:
-            return (one.value, *ends)
-        low, high = (
-            None if end is None else _number(step * rounding(Fraction(end) / step))
-            for end, rounding in zip(ends, (math.floor, math.ceil), strict=True)
-        )
-        return _number(step * round(Fraction(one.value) / step)), low, high
+        return rounded(statistic.round_to, one.value, one.low, one.high)
 
-    def _shown(self, statistic: Statistic, one: PublishedFigure, decimals: int) -> Any:
+    def shown(self, statistic: Statistic, one: PublishedFigure) -> Any:
+        """Return a cell as it is printed: the figure, in brackets where its precision is low, or a sign."""
         value, _, _ = self._rounded(statistic, one)
         if value is None:
             return one.sign
-        return value if one.status == NORMAL else f"({cell_text(value, decimals)})"
+        return value if one.status == NORMAL else InBrackets(value)
 
-    def _interval(self, statistic: Statistic, one: PublishedFigure, decimals: int) -> str:
+    def _interval(self, statistic: Statistic, one: PublishedFigure) -> str:
         value, low, high = self._rounded(statistic, one)
-        if value is None:
-            return ""
+        return "" if value is None else self.between(statistic, low, high)
+
+    def between(self, statistic: Statistic, low: float | None, high: float | None) -> str:
+        """Return the ends of an interval in words, rounded outward to what figures are shown with."""
+        decimals = self.decimals(statistic)
         least, most = (
             ("no limit" if end is None else cell_text(rounding(end * 10**decimals) / 10**decimals, decimals))
             for end, rounding in ((low, math.floor), (high, math.ceil))
         )
         return f"{least} to {most}"
 
-    def _decimals(self, statistic: Statistic) -> int:
+    def decimals(self, statistic: Statistic) -> int:
         """Return how many decimals figures are shown with: as the rounding step, or as their errors need."""
+        return self._decimals[statistic.name]
+
+    @cached_property
+    def _decimals(self) -> dict[str, int]:
+        return {one.name: self._decimals_of(one) for one in self.draws.declared.statistics}
+
+    def _decimals_of(self, statistic: Statistic) -> int:
         step = statistic.round_to
         if step is not None:
             return next((digits for digits in range(7) if (step * 10**digits).denominator == 1), 6)
@@ -255,6 +296,24 @@ class FinishedTable:
             return 0
         errors = [one.std_error for one in cells if one.std_error and not one.sign]
         return 0 if not errors else min(6, max(0, 1 - math.floor(math.log10(min(errors)))))
+
+
+def rounded(
+    step: Fraction | None, value: float, low: float | None, high: float | None
+) -> tuple[int | float, int | float | None, int | float | None]:
+    """Return a figure and its ends as they are published: ends are rounded outward, infinite ones are None.
+
+    >>> rounded(Fraction(5), 13, 9.5, math.inf), rounded(None, 13, 9.5, 20)
+    ((15, 5, None), (13, 9.5, 20))
+    """
+    ends = _finite(low), _finite(high)
+    if step is None:
+        return (value, *ends)
+    least, most = (
+        None if end is None else _number(step * rounding(Fraction(end) / step))
+        for end, rounding in zip(ends, (math.floor, math.ceil), strict=True)
+    )
+    return _number(step * round(Fraction(value) / step)), least, most
 
 
 def _finite(end: float | None) -> float | None:

@@ -25,6 +25,7 @@ from prdp.projects.toml_file import Place, ProjectText
 from prdp.projects.toml_file import read as read_text
 from prdp.publish.declaration import Hierarchy, Publication, Signs, StatisticalTable, query_of
 from prdp.publish.dimension import dimension_of
+from prdp.publish.registry import REGISTRY
 
 _GROUPS = ValueKind(
     'a list of keys by group: { North = ["a", "b"] }',
@@ -48,10 +49,13 @@ PUBLICATION = {
     "key": ProjectKey(TEXT, "The private key that signs it, begun by the first publication."),
     "footnotes": ProjectKey(TEXTS, "Notes below every table."),
     "errata": ProjectKey(TEXTS, "Corrections of earlier editions."),
+    "revisions": ProjectKey(TEXTS, "What was done in another way than in earlier editions."),
+    "previous": ProjectKey(TEXTS, "The folders of earlier editions, the oldest first."),
     "suppress_above": ProjectKey(NUMBER, "The coefficient of variation above which figures are suppressed."),
     "nonnegative": ProjectKey(FLAG, "Whether figures that cannot be negative are moved to zero."),
 }
 SIGNS = {name: ProjectKey(TEXT, "A sign.") for name in ("unreliable", "negative", "missing")}
+REGISTRY_FACTS = {name: ProjectKey(TEXT, "A fact of the record for a registry.") for name in REGISTRY}
 HIERARCHY = {
     "of": ProjectKey(TEXT, "The column, or the finer hierarchy, whose keys it groups.", needed=True),
     "groups": ProjectKey(_GROUPS, "The keys of each group.", needed=True),
@@ -81,23 +85,27 @@ class ReleaseFile:
         publication: What it declares.
         project: The project that has the private tables.
         key: The file of the private key that signs it.
+        previous: The folders of earlier editions, the oldest first.
     """
 
     text: ProjectText
     publication: Publication
     project: Project
     key: Path
+    previous: tuple[Path, ...] = ()
 
 
 def read(path: Path | str) -> ReleaseFile:
     """Read and check a file that declares a publication; a mistake is named by its line."""
     file = read_text(Path(path), own=True)
     content = file.content
-    sections = {"signs": SIGNS, "hierarchies": HIERARCHY, "tables": TABLE}
+    sections = {"signs": SIGNS, "registry": REGISTRY_FACTS, "hierarchies": HIERARCHY, "tables": TABLE}
     plain = {key: one for key, one in content.items() if key not in sections}
     refuse_unknown(file, (), plain, PUBLICATION | dict.fromkeys(sections, ProjectKey(_GROUPS, "A section.")))
     for section, fields in sections.items():
-        entries = {"": content.get(section, {})} if section == "signs" else content.get(section, {})
+        entries = (
+            {"": content.get(section, {})} if section in ("signs", "registry") else content.get(section, {})
+        )
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
             raise file.refused(
                 (section,), f"is a section: [{section}], or [{section}.NAME] of named entries."
@@ -107,7 +115,9 @@ def read(path: Path | str) -> ReleaseFile:
     beside = file.path.parent / content.get("project", "prdp.toml")
     opened = project(beside)
     publication = _publication(file, opened)
-    return ReleaseFile(file, publication, opened, file.path.parent / content.get("key", KEY))
+    home = file.path.parent
+    previous = tuple(home / name for name in content.get("previous", ()))
+    return ReleaseFile(file, publication, opened, home / content.get("key", KEY), previous)
 
 
 def _publication(file: ProjectText, opened: Project) -> Publication:
@@ -124,7 +134,8 @@ def _publication(file: ProjectText, opened: Project) -> Publication:
         for key in ("share", "office", "contact", "edition", "nonnegative")
         if key in content
     }
-    plain |= {key: tuple(content[key]) for key in ("footnotes", "errata") if key in content}
+    plain |= {key: tuple(content[key]) for key in ("footnotes", "errata", "revisions") if key in content}
+    plain |= {"registry": content["registry"]} if "registry" in content else {}
     if "suppress_above" in content:
         plain["suppress_above"] = _placed(file, ("suppress_above",), lambda: float(content["suppress_above"]))
     signs = Signs(**content.get("signs", {}))

@@ -11,7 +11,7 @@ from prdp.declare.strict_json import strict_json
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.ledger import DurableLedger
 from prdp.publish.charges import charge_facts
-from prdp.publish.folder import MANIFEST, PUBLIC_KEY, SIGNATURE, digests
+from prdp.publish.manifest import MANIFEST, PUBLIC_KEY, SIGNATURE, digests
 from prdp.publish.signature import fingerprint, is_signed
 from prdp.safety.plain_text import printable
 

@@ -19,6 +19,17 @@ _LARGE = 1e15
 
 
 @dataclass(frozen=True, slots=True)
+class InBrackets:
+    """A number that is printed in brackets, since its precision is low.
+
+    >>> cell_text(InBrackets(1200))
+    '(1,200)'
+    """
+
+    number: int | float
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A table that is ready to print.
 
@@ -34,6 +45,7 @@ class Document:
         notes: The notes below it.
         numbers: Columns that are aligned as numbers although some cells hold a sign.
         decimals: Decimals of a column, where they do not follow from its numbers.
+        totals: The places of rows that are set as totals.
     """
 
     title: str
@@ -41,6 +53,7 @@ class Document:
     notes: Sequence[str] = ()
     numbers: frozenset[str] = frozenset()
     decimals: Mapping[str, int] | None = None
+    totals: frozenset[int] = frozenset()
 
     @property
     def heads(self) -> list[str]:
@@ -92,6 +105,8 @@ def cell_text(value: Any, decimals: int = 0) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, InBrackets):
+        return f"({cell_text(value.number, decimals)})"
     if not is_number(value):
         return printable(str(value))
     if not math.isfinite(value):

@@ -36,20 +36,15 @@ def escaped(text: object) -> str:
     return html.escape(printable(str(text)))
 
 
-def html_section(document: Document, *, totals: frozenset[int] = frozenset()) -> str:
-    """Return a table with its notes as a part of a page.
-
-    Args:
-        document: The table.
-        totals: The places of rows that are set as totals.
-    """
+def html_section(document: Document) -> str:
+    """Return a table with its notes as a part of a page."""
     marks = ['class="number"' if document.is_number(name) else "" for name in document.columns]
     head = "".join(
         f'<th scope="col" {mark}>{escaped(name)}</th>'
         for name, mark in zip(document.heads, marks, strict=True)
     )
     body = "\n".join(
-        f"<tr{' class=total' if place in totals else ''}>"
+        f"<tr{' class=total' if place in document.totals else ''}>"
         + "".join(f"<td {mark}>{escaped(cell)}</td>" for cell, mark in zip(row, marks, strict=True))
         + "</tr>"
         for place, row in enumerate(document.rows)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.release.formats.document import NO_LIMIT, Document, is_number
+from prdp.release.formats.document import NO_LIMIT, Document, InBrackets, is_number
 from prdp.release.formatting import optional_library
 from prdp.safety.plain_text import printable
 
@@ -72,10 +73,9 @@ def _add(book: Any, sheet: Any, document: Document) -> None:
             first - 1, place, head, book.add_format(look | {"align": "right" if number else "left"})
         )
         decimals = document.decimals_of(name)
-        shown = book.add_format({"num_format": "#,##0" + ("." + "0" * decimals if decimals else "")})
-        sign = book.add_format({"align": "right", "quote_prefix": True}) if number else text
-        for row, value in enumerate(document.columns[name], first):
-            _write(sheet, (row, place), value, shown, sign)
+        looks = [_looks(book, decimals, number=number, bold=bold) for bold in (False, True)]
+        for row, value in enumerate(document.columns[name]):
+            _write(sheet, (row + first, place), value, looks[row in document.totals])
         widest = max((len(line[place]) for line in [document.heads, *lines]), default=8)
         sheet.set_column(place, place, min(_MAX_WIDTH, widest + 2))
     for place, note in enumerate(document.lines, first + rows + 1):
@@ -88,14 +88,32 @@ def _add(book: Any, sheet: Any, document: Document) -> None:
         sheet.set_landscape()
 
 
-def _write(sheet: Any, place: tuple[int, int], value: Any, shown: Any, sign: Any) -> None:
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """The formats of a column's cells: numbers, numbers in brackets, texts."""
+
+    number: Any
+    bracketed: Any
+    text: Any
+
+
+def _looks(book: Any, decimals: int, *, number: bool, bold: bool) -> _Looks:
+    digits = "#,##0" + ("." + "0" * decimals if decimals else "")
+    words = {"quote_prefix": True} | ({"align": "right"} if number else {})
+    made = ({"num_format": digits}, {"num_format": rf"\({digits}\);\(-{digits}\)"}, words)
+    return _Looks(*(book.add_format(one | {"bold": bold}) for one in made))
+
+
+def _write(sheet: Any, place: tuple[int, int], value: Any, looks: _Looks) -> None:
     """Write a cell: a finite number as one, anything else as a text."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return
-    if is_number(value) and math.isfinite(value):
-        sheet.write_number(*place, value, shown)
+    if isinstance(value, InBrackets):
+        sheet.write_number(*place, value.number, looks.bracketed)
+    elif is_number(value) and math.isfinite(value):
+        sheet.write_number(*place, value, looks.number)
     elif is_number(value):
-        sheet.write_string(*place, NO_LIMIT, sign)
+        sheet.write_string(*place, NO_LIMIT, looks.text)
     else:
         text = str(value).lower() if isinstance(value, bool) else printable(str(value))
-        sheet.write_string(*place, text, sign)
+        sheet.write_string(*place, text, looks.text)

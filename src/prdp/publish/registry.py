@@ -1,0 +1,114 @@
+"""Describe a publication for OpenDP's registry of deployments of differential privacy, as YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prdp.publish.explanations import INTERVALS, METHOD, NOTION
+from prdp.release.formatting import as_json
+from prdp.version import __version__
+
+if TYPE_CHECKING:
+    from prdp.publish.run import Edition
+
+_TIER = 3
+_DEFAULTS = {"intended_use": "Official statistics", "region": "", "sector": "Government"}
+REGISTRY = (*_DEFAULTS, "sources")
+"""What a publication may say of itself for the registry."""
+
+_ACTORS = (
+    "The office holds the records, draws the noise and keeps the ledger; it is trusted. Whoever reads the "
+    "publication is not."
+)
+_COMPOSITION = (
+    "Shares of all queries add up; a ledger refuses what exceeds the whole. All charges of the publication "
+    "are one transaction, on disk before a record is read."
+)
+_DECLARED = "All of it was declared before records were read; nothing was tuned on them."
+_MECHANISMS = (
+    "Discrete Laplace noise on exact integers, drawn from the system's generator; clipping thresholds by "
+    "permute-and-flip. Budgets, shares and noise are exact fractions: no floating-point number decides a "
+    "draw. Nobody asks interactively, so no answer's time is seen. Made by prdp"
+)
+
+
+def registry_record(edition: Edition) -> str:
+    """Return the record: a draft, as its schema has it in 2026, that an office completes and submits."""
+    publication = edition.publication
+    said = _DEFAULTS | dict(publication.registry)
+    privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}.values()
+    share = sum((one.draws.share for one in edition.tables), start=0)
+    largest = max(
+        float(
+            sum(one.draws.share for one in edition.tables if one.draws.private.table is table)
+            * table.policy.levels.at_most
+        )
+        for table in privates
+    )
+    policies = "; ".join(f"{table.name}: E(r) = {table.policy.text}" for table in privates)
+    units = dict.fromkeys(
+        "one row" if one.planner.unit is None else f"all rows of one {one.planner.unit.id}"
+        for one in privates
+    )
+    words = " ".join(filter(None, (publication.office, publication.title, publication.edition)))
+    basic = {
+        "name": publication.title,
+        "data_curators": [publication.office or "unknown"],
+        "intended_use": said["intended_use"],
+        "data_product_type": "Summary statistics",
+        "data_product_region": said["region"],
+        "description": "; ".join(table.title for table in edition.tables),
+        "publication_date": edition.at[:10],
+        "data_product_sector": said["sector"],
+    }
+    deployment = {
+        "basic": basic,
+        "dp_variant": {
+            "variant_name": "Custom",
+            "data_domain": f"All tables of records within the public bounds. {NOTION}",
+            "unprotected_quantities": "None: keys, bounds and policies are public.",
+        },
+        "privacy_loss": {
+            "privacy_unit": "; ".join(units),
+            "privacy_unit_details": f"Neighbouring tables differ by {' or '.join(units)}, added or removed.",
+            "privacy_parameters": {"epsilon": largest},
+            "privacy_parameters_details": (
+                f"Per record: s · E(r), with the share s = {share} in all and the policy {policies}. "
+                "epsilon above is the largest that any record can have."
+            ),
+        },
+        "deployment_model": {
+            "model_name": "Central",
+            "actors": _ACTORS,
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {"post_processing": f"{METHOD} {INTERVALS}", "composition": _COMPOSITION},
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": _DECLARED,
+            "mechanisms": f"{_MECHANISMS} {__version__}.",
+        },
+        "administrative": {
+            **({"sources": said["sources"]} if "sources" in said else {}),
+            "registry_authors": [publication.office or publication.contact or "unknown"],
+        },
+    }
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "publication"
+    record = {"url_slug": slug, "status": "Draft", "tier": _TIER, "deployment": deployment}
+    return "\n".join(_lines(record)) + "\n"
+
+
+def _lines(record: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Yield a record in block style; each value is JSON, which YAML reads as it is."""
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield f"{before}{name}:"
+            yield from _lines(value, f"{before}  ")
+        elif isinstance(value, list):
+            yield f"{before}{name}:"
+            yield from (f"{before}  - {as_json(one).strip()}" for one in value)
+        else:
+            yield f"{before}{name}: {as_json(value).strip()}"
