@@ -130,13 +130,15 @@ def test_intervals_hold_and_errors_are_smaller_than_those_of_single_answers() ->
         )
         for cell in cells
     ]
-    held, narrow, errors, own = 0, 0, 0.0, 0.0
+    held, wide, narrow, errors, own = 0, 0, 0, 0.0, 0.0
     for answers in runs:
         found = figures(STATISTIC, draws.dimensions, answers, cells, least=Fraction(0))
         for figure, true, cell in zip(found, truth, cells, strict=True):
             low, high = figure.interval()
             middle, half = (low + high) / 2, (high - low) / 8
             held += low <= true <= high
+            least, most = figure.interval(Fraction(39, 40))
+            wide += least <= true <= most
             narrow += middle - half <= true <= middle + half
             if is_finest(cell):
                 place = [part.leaves[0] for part in cell]
@@ -144,5 +146,6 @@ def test_intervals_hold_and_errors_are_smaller_than_those_of_single_answers() ->
                 own += (answers[0, 0][place[0] * 2 + place[1]].value - true) ** 2
     every = len(runs) * len(cells)
     assert held / every > 0.94
+    assert wide / every > max(0.97, held / every)
     assert narrow / every < 0.94, "an interval a quarter as wide is found out"
     assert errors < 0.8 * own
