@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.ledger import DurableLedger
@@ -42,9 +42,10 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(text))
 
 
-def published(*options: str) -> None:
+def published(*options: str) -> str:
     ran = quickly("publish", *options)
     assert ran.exit_code == 0, ran.output
+    return ran.stdout
 
 
 def test_a_dry_run_charges_nothing_and_states_the_cost(office: Path) -> None:
@@ -55,12 +56,12 @@ def test_a_dry_run_charges_nothing_and_states_the_cost(office: Path) -> None:
 
 
 def test_all_is_charged_once_and_written_again_for_nothing(office: Path) -> None:
-    published()
+    assert "staff was charged 1/10 of every budget, and has 9/10 left" in published()
     ledger = DurableLedger(office / "staff.ledger")
     shares = [entry.share for entry in ledger.entries]
     assert sum(shares) == Fraction(1, 10)
     assert len(shares) == 6, "two levels of two dimensions, and two of one"
-    published("--output", "again")
+    assert "staff was charged nothing, and has 9/10 left" in published("--output", "again")
     assert DurableLedger(office / "staff.ledger").head == ledger.head
     for name in ("employees.csv", "pay.csv", "research/employees.csv", "pay.tex"):
         assert (office / FIRST / name).read_bytes() == (office / "again" / name).read_bytes()
@@ -187,8 +188,16 @@ def test_files_that_change_places_and_charges_of_another_ledger_are_found(office
         "employees.csv was changed",
         "pay.csv was changed",
     ]
-    one.write_bytes(first)
+    one.unlink()
+    one.symlink_to(office / "elsewhere.csv")  # to nothing, then to the same content
     other.write_bytes(second)
+    for content in (None, first):
+        if content is not None:
+            (office / "elsewhere.csv").write_bytes(content)
+        texts = [finding.text for finding in verify(folder) if finding.holds is False]
+        assert texts[0] == "employees.csv was changed"
+    one.unlink()
+    one.write_bytes(first)
     assert quickly("ask", "SELECT COUNT(*) FROM staff", "--share", "0.01").exit_code == 0
     grown = verify(folder, ledgers={"staff": office / "staff.ledger"})
     assert all(finding.holds for finding in grown), "a ledger that grew has the same charges"
@@ -278,8 +287,8 @@ def test_keys_harm_no_reader_of_any_file(tmp_path: Path, monkeypatch: pytest.Mon
         assert file.suffix not in (".html", ".svg") or "<script" not in text
         if file.suffix == ".csv":
             keys_of = [row.get("k", row.get("key", "")) for row in rows(file)]
-                assert all(keys_of)
-                assert not [key for key in keys_of if key.startswith(("=", "@", "\t", "\r"))]
+            assert all(keys_of)
+            assert not [key for key in keys_of if key.startswith(("=", "@", "\t", "\r"))]
 
 
 TURNS = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from prdp.cli.printing import grid, reading, show
 from prdp.errors import InvalidRequest
 from prdp.publish.draws import PrivateTable, draws_of
 from prdp.publish.folder import refuse_folder
-from prdp.publish.run import Precision, drawn, dry_run
+from prdp.publish.run import Edition, Precision, drawn, dry_run
 from prdp.publish.series import EarlierEdition
 from prdp.publish.signature import Signer
 from prdp.publish.toml import ReleaseFile, read
@@ -62,6 +63,7 @@ def publish(
     signer = Signer.of(declared.key)
     with reading("reading the records"):
         tables = _private(declared, {name: declared.project[name] for name in names})
+        before = {one.table.name: len(one.table.ledger.entries) for one in tables.values()}
         found = drawn(declared.publication, tables)
     for name in names:
         if not begun[name]:
@@ -72,7 +74,7 @@ def publish(
         )
     found.write(folder, signer, earlier)
     written = f"{len(found.tables)} table{'s' * (len(found.tables) > 1)}"
-    write(f"{folder.name}: {written}; {_left(tables)}. Begin with {folder.name}/index.html")
+    write(f"{folder.name}: {written}; {_charged(found, tables, before)}. Begin with {folder.name}/index.html")
 
 
 def _private_names(declared: ReleaseFile) -> list[str]:
@@ -83,8 +85,25 @@ def _private(declared: ReleaseFile, opened: Mapping[str, Table | Join]) -> dict[
     return {name: PrivateTable(table, declared.project.keys_of(name)) for name, table in opened.items()}
 
 
-def _left(tables: dict[str, PrivateTable]) -> str:
-    return ", ".join(f"{name} has {one.table.remaining} of every budget left" for name, one in tables.items())
+def _charged(edition: Edition, tables: Mapping[str, PrivateTable], before: Mapping[str, int]) -> str:
+    """Say what was charged to each private table now, beside what its ledger had before, and what is left."""
+    new = {
+        account["table"]: sum(
+            (
+                Fraction(one["share"])
+                for one in account["charges"]
+                if one["number"] >= before[account["table"]]
+            ),
+            Fraction(0),
+        )
+        for account in edition.charges
+    }
+    found = []
+    for one in tables.values():
+        share = new.get(one.table.name)
+        words = f"{share} of every budget" if share else "nothing"
+        found.append(f"{one.table.name} was charged {words}, and has {one.table.remaining} left")
+    return "; ".join(found)
 
 
 def _show_precision(declared: ReleaseFile, like: str) -> None:

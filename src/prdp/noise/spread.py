@@ -80,6 +80,7 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
     return high * _ROUGH
 
 
+@lru_cache(maxsize=4096)
 def weighted_spread(parts: tuple[tuple[int, Fraction, Fraction], ...], failure: Fraction) -> float:
     """Return how far a weighted sum of independent discrete Laplace noises deviates, either way.
 

@@ -20,7 +20,7 @@ from prdp.publish.dimension import Dimension, DimensionPart
 from prdp.publish.draws import Asked
 from prdp.publish.projection import projected
 from prdp.release.arithmetic import ratio
-from prdp.release.consistency import ConsistentRelease, consistent, moved_to
+from prdp.release.consistency import NO_NOISES, ConsistentRelease, Noises, consistent, moved_to
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 
@@ -165,7 +165,7 @@ def summed(parts: Sequence[ConsistentRelease]) -> ConsistentRelease:
     return replace(
         moved_to(total, number, first.step),
         off=sum((one.off for one in parts), Fraction(0)),
-        noises=tuple((count, *noise) for noise, count in sorted(noises.items())) if known else (),
+        noises=Noises((count, *noise) for noise, count in sorted(noises.items())) if known else NO_NOISES,
         noise_part=min(one.noise_part for one in parts),
     )
 

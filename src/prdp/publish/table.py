@@ -18,6 +18,7 @@ from prdp.publish.estimates import Figure, add_up, figures, least_of
 from prdp.release import formatting
 from prdp.release.formats.document import Document, InBrackets, cell_text
 from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV
+from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
 
 NORMAL, LOW_RELIABILITY, SUPPRESSED, MISSING = "A", "U", "Q", "O"
@@ -62,7 +63,7 @@ class PublishedFigure:
 
 def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool) -> PublishedFigure:
     """Return a figure with its quality; a function of what was released."""
-    if figure is None or figure.flag == INSUFFICIENT_BUDGET:
+    if figure is None or _is_short_of_budget(figure):
         return PublishedFigure(None, None, None, None, None, MISSING, signs.missing)
     low, high = figure.interval()
     value, error = formatting.value_of(figure), figure.std_error
@@ -76,6 +77,13 @@ def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool)
         status = LOW_RELIABILITY
     caveats = tuple(filter(None, (figure.left_out, figure.caveat, figure.excludes)))
     return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.interval(_WIDE))
+
+
+def _is_short_of_budget(figure: Figure) -> bool:
+    """Return whether nothing is known of a figure, without its whole flag where it says so itself."""
+    if isinstance(figure, Release):
+        return figure.insufficient_budget
+    return bool(figure.flag == INSUFFICIENT_BUDGET)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,23 @@ from prdp.release.totals import total_of
 Margin = tuple[int, ...]
 """Columns that a table is by, in ascending order; none for the total."""
 
-Noises = tuple[tuple[int, Fraction, Fraction], ...]
-"""How many releases have a weight in an estimate, the weight, and the scale of their noise."""
+
+class Noises(tuple[tuple[int, Fraction, Fraction], ...]):
+    """How many releases have a weight in an estimate, the weight, and the scale of their noise.
+
+    Its hash is computed once: all cells of a margin have the same noises.
+    """
+
+    _hash: int | None = None
+
+    def __hash__(self) -> int:
+        """Return the hash of the tuple."""
+        if self._hash is None:
+            self._hash = super().__hash__()
+        return self._hash
+
+
+NO_NOISES = Noises()
 
 Cells = Any
 """An array of exact fractions, one axis a column."""
@@ -142,7 +157,7 @@ class Lattice:
                     (self._weight(effect, other, agreed) for effect in subsets(common)), Fraction(0)
                 ) * Fraction(self._summed(margin), self._summed(other))
                 found += [(count, factor, scale)] if count and factor else []
-        return tuple(found)
+        return Noises(found)
 
     def _weight(self, effect: Margin, other: Margin, agreed: Margin) -> Fraction:
         weight = self.weights(effect).get(other, Fraction(0))
@@ -201,7 +216,7 @@ class ConsistentRelease(Release):
 
     own: Release | None = None
     off: Fraction = Fraction(0)
-    noises: Noises = ()
+    noises: Noises = NO_NOISES
     noise_part: Fraction = Fraction(1)
     least: Fraction | None = None
 
@@ -305,7 +320,7 @@ def consistent(
     for margin in wanted:
         numbers = _summed(base, finest, margin) if whole else _rounded(exact[margin], step)
         known = all(scales.values()) and not seen
-        noises = lattice.noises(margin, scales) if known else ()  # type: ignore[arg-type]
+        noises = lattice.noises(margin, scales) if known else NO_NOISES  # type: ignore[arg-type]
         owns = _owns(sizes, released, margin, finest)
         pairs = zip(owns, np.ravel(numbers), np.ravel(exact[margin]), strict=True)
         found[margin] = [
