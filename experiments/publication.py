@@ -1,8 +1,9 @@
 """Errors of published counts before and after consistency, by the level of a table, on three sets.
 
 ``python -m experiments.publication --data folder --runs 10`` prints root mean squared errors of a margin's
-own answer, of the least-squares estimate, and of the figure that is published (not negative). Each record has
-the budget 1, and all of a table uses a share of 1/20.
+own answer, of the least-squares estimate, and of the figure that is published (not negative), and how many
+95 % intervals hold: of all figures, of those that are published, and of those that are zero in truth. Each
+record has the budget 1, and all of a table uses a share of 1/20; ``--policy`` takes another one.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ import numpy as np
 
 import prdp
 from examples.publish.cbp import REGIONS
-from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
+from prdp.publish import Hierarchy, PrivateTable, Publication, Signs, StatisticalTable
 from prdp.publish.dimension import DimensionPart
 from prdp.publish.draws import TableDraws, draws_of
 from prdp.publish.estimates import AskedMargins, figures
+from prdp.publish.table import PublishedFigure, judged
 from prdp.release.release import Release
 from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
 SHARE = "1/20"
+BOUNDS = {"emp": (0, 10_000_000)}
 REGION = Hierarchy("region", "state", {name: keys.split() for name, keys in REGIONS.items()})
 SETS = {
     "bank": ("job, education", ("job", "education"), "bank.parquet"),
@@ -36,7 +39,7 @@ SETS = {
         ("year", "word"),
         "sf_salary.parquet",
     ),
-    "cbp_2021": ("state, substr(naics, 1, 2) AS sector", ("region", "sector"), "cbp_2021.parquet"),
+    "cbp_2021": ("state, substr(naics, 1, 2) AS sector, emp", ("region", "sector"), "cbp_2021.parquet"),
 }
 _MOST = 60  # keys of a column: the most frequent ones
 
@@ -44,7 +47,10 @@ _MOST = 60  # keys of a column: the most frequent ones
 def records(data: Path, columns: str, file: str) -> dict[str, Any]:
     """Return the columns of a set as arrays of texts."""
     found = duckdb.execute(f"SELECT {columns} FROM '{data / file}'").fetchnumpy()
-    return {name: np.asarray(column).astype(str) for name, column in found.items()}
+    return {
+        name: np.asarray(column) if name in BOUNDS else np.asarray(column).astype(str)
+        for name, column in found.items()
+    }
 
 
 def keys_of(columns: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -68,12 +74,12 @@ def truth(draws: TableDraws, columns: Mapping[str, Any], cells: list[tuple[Dimen
     return np.array([table[np.ix_(*(part.leaves for part in cell))].sum() for cell in cells])
 
 
-def errors(name: str, data: Path, runs: int) -> Iterator[str]:
+def errors(name: str, data: Path, runs: int, policy: str) -> Iterator[str]:
     """Yield the errors of a set, a line for each level."""
     selected, by, file = SETS[name]
     columns = records(data, selected, file)
-    keys = keys_of(columns)
-    table = prdp.open(columns, policy=1, synthetic=True)
+    keys = keys_of({one: column for one, column in columns.items() if one not in BOUNDS})
+    table = prdp.open(columns, policy=policy, bounds=BOUNDS if name == "cbp_2021" else None, synthetic=True)
     publication = Publication(name, (StatisticalTable("t", by=by),), share=SHARE, hierarchies=(REGION,))
     (draws,) = draws_of(publication, {"t": PrivateTable(table, keys)})
     statistic = draws.declared.statistics[0]
@@ -83,7 +89,7 @@ def errors(name: str, data: Path, runs: int) -> Iterator[str]:
         asked: plan.draw(reader_of(table), Seeded(place), runs)
         for place, (asked, plan) in enumerate(draws.plans.items())
     }
-    squares = []
+    squares, intervals = [], []
     for run in range(runs):
         answers: dict[Any, list[Release]] = {
             asked: [row[0] for row in draws.plans[asked].tabled(found[run]).releases]
@@ -93,6 +99,8 @@ def errors(name: str, data: Path, runs: int) -> Iterator[str]:
         own = [table_of_own.figure(cell) for cell in cells]
         best = figures(statistic, draws.dimensions, answers, cells, least=None)
         published = figures(statistic, draws.dimensions, answers, cells, least=Fraction(0))
+        judged_ones = [judged(one, 1.0, Signs(), may_be_negative=False) for one in published]
+        intervals.append([_held(one, number) for one, number in zip(judged_ones, true, strict=True)])
         squares.append(
             [
                 (np.array([float(one.exact) for one in numbers]) - true) ** 2
@@ -105,6 +113,22 @@ def errors(name: str, data: Path, runs: int) -> Iterator[str]:
         chosen = np.array([level in (None, one) for one in levels])
         sizes = ", ".join(f"{np.sqrt(kind[chosen].mean()):.1f}" for kind in mean)
         yield f"{name}, {'all' if level is None else level}: {chosen.sum():,} cells: {sizes}"
+    held, shown = np.moveaxis(np.array(intervals), 2, 0)
+    kinds = {
+        "all": shown >= 0,
+        "published": shown > 0,
+        "zero in truth": np.broadcast_to(true == 0, shown.shape),
+    }
+    for words, kind in kinds.items():
+        known = kind & (held >= 0)
+        yield f"{name}, intervals, {words}: {held[known].sum():,} of {known.sum():,} hold"
+
+
+def _held(one: PublishedFigure, number: int) -> tuple[int, int]:
+    """Return whether an interval holds, -1 where there is none, and whether its figure is published."""
+    if one.low is None or one.high is None:
+        return -1, 0
+    return int(one.low <= number <= one.high), int(one.is_published)
 
 
 def main() -> None:
@@ -112,9 +136,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--policy", default="1")
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
     chosen = parser.parse_args()
-    for name in SETS:
-        for line in errors(name, chosen.data, chosen.runs):
+    for name in chosen.sets:
+        for line in errors(name, chosen.data, chosen.runs, chosen.policy):
             print(line, flush=True)
 
 

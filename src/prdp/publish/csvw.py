@@ -13,6 +13,7 @@ _MEANINGS = {
     "_high": "upper end of the 95 % confidence interval",
     "_low975": "lower end of the 97.5 % confidence interval",
     "_high975": "upper end of the 97.5 % confidence interval",
+    "_excludes": "what the intervals exclude",
     "_se": "standard error",
     "_cv": "coefficient of variation",
     "_variance": "variance",

@@ -14,6 +14,7 @@ from prdp.safety.plain_text import printable
 
 _MOST = 60  # bars in a picture
 _LEAST_LINE = 3
+_MOST_TICKS = 12
 
 
 def picture(table: FinishedTable, name: str) -> str | None:
@@ -24,7 +25,7 @@ def picture(table: FinishedTable, name: str) -> str | None:
     first = table.draws.dimensions[0]
     along = [place for place in table.along_first if table.cells[place][0].level == 0]
     rows = [(table.cells[place][0].labels[-1], table.columns[name][place]) for place in along]
-    if not 1 < len(rows) <= _MOST:
+    if not 1 < len(rows) <= _MOST or not any(figure.is_published for _, figure in rows):
         return None
     over = all(isinstance(label, int | float | datetime) for label, _ in rows) and len(rows) >= _LEAST_LINE
     panel = style.axes(height=3.5 if over else max(2.0, 0.25 * len(rows) + 1))[0]
@@ -81,6 +82,9 @@ def _bars(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:
 def _line(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:
     known = [(label, one) for label, one in rows if not one.sign and one.value is not None]
     panel.plot([label for label, _ in known], [one.value for _, one in known], "o-", color=style.BLUE)
+    if len(rows) <= _MOST_TICKS:
+        labels = [label for label, _ in rows]
+        panel.set_xticks(labels, [printable(shown_key(label)) for label in labels])
     for label, one in known:
         if one.low is not None and one.high is not None:
             panel.plot([label, label], [one.low, one.high], color="black", linewidth=1.2)

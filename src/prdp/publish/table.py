@@ -41,7 +41,8 @@ class PublishedFigure:
         cv: Its coefficient of variation.
         status: Its observation status.
         sign: What is published in its place; empty where it is published itself.
-        caveats: What its interval excludes.
+        caveats: Which records it leaves out, and what else is to be known of it.
+        excludes: What its interval excludes.
         wide: The ends of its 97.5 % interval.
     """
 
@@ -53,6 +54,7 @@ class PublishedFigure:
     status: str
     sign: str
     caveats: tuple[str, ...] = ()
+    excludes: str = ""
     wide: tuple[float | None, float | None] = (None, None)
 
     @property
@@ -75,8 +77,9 @@ def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool)
         status, sign = SUPPRESSED, signs.unreliable
     elif cv > LOW_PRECISION_CV:
         status = LOW_RELIABILITY
-    caveats = tuple(filter(None, (figure.left_out, figure.caveat, figure.excludes)))
-    return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.interval(_WIDE))
+    caveats = tuple(filter(None, (figure.left_out, figure.caveat)))
+    wide = figure.interval(_WIDE)
+    return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.excludes, wide)
 
 
 def _is_short_of_budget(figure: Figure) -> bool:
@@ -176,6 +179,7 @@ class FinishedTable:
             columns[f"{name}_variance"] = [
                 None if one.std_error is None else one.std_error**2 for one in cells
             ]
+            columns[f"{name}_excludes"] = [one.excludes for one in cells]
             for place, end in enumerate(("_low975", "_high975")):
                 columns[f"{name}{end}"] = [_finite(one.wide[place]) for one in cells]
             columns[f"{name}_status"] = [one.status for one in cells]
@@ -248,13 +252,14 @@ class FinishedTable:
         return found
 
     def _caveats(self) -> list[str]:
-        """Return what intervals exclude; where it differs by row, in general."""
-        found = []
+        """Return which records are left out, and what intervals of published figures exclude."""
+        found: list[str] = []
         for name, cells in self.columns.items():
-            texts = dict.fromkeys(text for one in cells for text in one.caveats)
-            few = len(texts) <= _MOST_TEXTS
-            found += [f"{name}: {text}." for text in texts] if few else []
-            found += [] if few else [f"{name}: intervals exclude {formatting.FAR_EXCLUDED}."]
+            shown = [one for one in cells if one.is_published]
+            found += dict.fromkeys(f"{name}: {text}." for one in shown for text in one.caveats)
+            texts = dict.fromkeys(f"{name}: {one.excludes}." for one in shown if one.excludes)
+            many = f"{name}: excludes {formatting.FAR_EXCLUDED}; research files say which, row by row."
+            found += texts if len(texts) <= _MOST_TEXTS else [many]
         return found
 
     def plain_heads(self) -> dict[str, list[Any]]:
