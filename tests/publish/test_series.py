@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from prdp.errors import InvalidRequest
 from prdp.ledger import DurableLedger
-from prdp.publish import verify
+from prdp.publish import Signer, verify
 from prdp.publish.series import Change, EarlierEdition, change
 from prdp.publish.table import PublishedFigure
 from tests.cli.running import quickly
@@ -100,7 +102,22 @@ def test_an_earlier_edition_that_was_changed_is_refused_before_anything_is_charg
     ran = quickly("publish")
     assert ran.exit_code == 2
     assert "release-2026 is not as it was signed" in ran.output
+    (office / "release-2026").rename(office / "elsewhere")
+    ran = quickly("publish")
+    assert ran.exit_code == 2
+    assert "release-2026 is no publication" in ran.output
     assert DurableLedger(office / "staff.ledger").head == head
+
+
+def test_a_signed_folder_that_states_nothing_of_its_tables_is_refused(office: Path) -> None:
+    folder = office / "release-2026"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for facts in ({}, {"tables": {"employees": {"rows": ["sector"], "measures": {"other": "count"}}}}):
+        text = json.dumps(manifest | {"declared": facts}).encode()
+        (folder / "manifest.json").write_bytes(text)
+        (folder / "manifest.sig").write_bytes(Signer.of(office / "release.key").sign(text))
+        with pytest.raises(InvalidRequest, match="no edition that this version"):
+            EarlierEdition.of(folder)
 
 
 def test_an_edition_reads_back_as_it_was_published(office: Path) -> None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import spelled
 from prdp.declare.strict_json import strict_json
 from prdp.errors import InvalidRequest
-from prdp.publish.manifest import MANIFEST, RESEARCH
+from prdp.publish.declaration import NAME
+from prdp.publish.manifest import MANIFEST, PUBLIC_KEY, RESEARCH
+from prdp.publish.signature import fingerprint
 from prdp.publish.table import (
     LOW_RELIABILITY,
     MISSING,
@@ -41,6 +43,7 @@ class EarlierEdition:
     Attributes:
         folder: The folder.
         name: The edition.
+        key: The fingerprint of the key that signed it.
         facts: What its manifest states of policies and tables.
         charges: The ledger and the number of each of its charges.
         tables: For each table and column of figures, the figures by row.
@@ -48,6 +51,7 @@ class EarlierEdition:
 
     folder: Path
     name: str
+    key: str
     facts: Mapping[str, Any]
     charges: frozenset[tuple[str, int]]
     tables: Mapping[str, Mapping[str, Mapping[Row, PublishedFigure]]]
@@ -59,15 +63,26 @@ class EarlierEdition:
         wrong = [one.text for one in verify(folder) if one.holds is False]
         if wrong:
             raise InvalidRequest(f"{folder.name} is not as it was signed: {wrong[0]}.")
-        manifest = strict_json((folder / MANIFEST).read_text(encoding="utf-8"))
-        facts = manifest["declared"]
-        charges = {
-            (account.get("identity", ""), charge["number"])
-            for account in manifest["accounts"]
-            for charge in account["charges"]
-        }
-        tables = {name: _figures(folder, name, one) for name, one in facts["tables"].items()}
-        return cls(folder, manifest["edition"] or folder.name, facts, frozenset(charges), tables)
+        try:
+            manifest = strict_json((folder / MANIFEST).read_text(encoding="utf-8"))
+            facts = manifest["declared"]
+            charges = {
+                (account.get("identity", ""), charge["number"])
+                for account in manifest["accounts"]
+                for charge in account["charges"]
+            }
+            tables = {
+                name: _figures(folder, name, one)
+                for name, one in facts["tables"].items()
+                if NAME.fullmatch(name)
+            }
+            name, key = (
+                str(manifest["edition"]) or folder.name,
+                fingerprint((folder / PUBLIC_KEY).read_bytes()),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, OSError):
+            raise InvalidRequest(f"{folder.name} is no edition that this version of prdp can read.") from None
+        return cls(folder, name, key, facts, frozenset(charges), tables)
 
 
 def _figures(folder: Path, name: str, facts: Mapping[str, Any]) -> dict[str, dict[Row, PublishedFigure]]:

@@ -36,7 +36,10 @@ def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Pat
     """
     publication = edition.publication
     parts = [f"<h1>{escaped(publication.title)}: all editions</h1><p>{escaped(publication.office)}</p>"]
-    links = [f'<li><a href="{escaped(_link(one, place))}">{escaped(one.name)}</a></li>' for one in previous]
+    links = [
+        f'<li><a href="{escaped(_link(one, place))}">{escaped(one.name)}</a>, key {escaped(one.key)}</li>'
+        for one in previous
+    ]
     now = publication.edition or "this edition"
     parts.append(f"<ul>{''.join(links)}<li><a href='index.html'>{escaped(now)}</a></li></ul>")
     notes = [*publication.revisions, *revisions(edition, previous[-1])]

@@ -13,6 +13,7 @@ body { font: 15px/1.45 system-ui, sans-serif; color: #1a1a1a;
 h1 { font-size: 1.6rem; margin: 0 0 .3rem } h2 { font-size: 1.15rem; margin: 2rem 0 .4rem }
 table { border-collapse: collapse; margin: .5rem 0; font-size: .93em }
 caption { text-align: left; font-weight: 600; font-size: 1.1rem; padding: 1.2rem 0 .3rem }
+caption span { display: inline-block; position: sticky; left: 0; max-width: calc(100vw - 2rem) }
 th, td { padding: .22rem .9rem .22rem 0; text-align: left; vertical-align: top }
 thead th { border-top: 2px solid #1a1a1a; border-bottom: 1px solid #1a1a1a; vertical-align: bottom }
 tbody tr:last-child td { border-bottom: 1px solid #1a1a1a }
@@ -52,7 +53,7 @@ def html_section(document: Document) -> str:
     notes = "".join(f"<li>{escaped(note)}</li>" for note in document.notes)
     below = f'<ul class="notes">{notes}</ul>' if notes else ""
     return (
-        f'<div class="wide"><table><caption>{escaped(document.title)}</caption>'
+        f'<div class="wide"><table><caption><span>{escaped(document.title)}</span></caption>'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{below}\n"
     )
 
