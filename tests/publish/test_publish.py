@@ -173,7 +173,7 @@ def test_a_publication_has_a_record_for_the_registry_of_deployments(office: Path
         == json.loads((office / FIRST / "manifest.json").read_text())["drawn_at"][:10]
     )
     assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 0.1}
-    assert "staff: E(r) = 1" in deployment["privacy_loss"]["privacy_parameters_details"]
+    assert "s = 1/10 of E(r) = 1" in deployment["privacy_loss"]["privacy_parameters_details"]
     assert deployment["administrative"]["sources"] == "https://example.org"
 
 

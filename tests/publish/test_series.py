@@ -14,7 +14,7 @@ import pytest
 from prdp.errors import InvalidRequest
 from prdp.ledger import DurableLedger
 from prdp.publish import Signer, verify
-from prdp.publish.series import Change, EarlierEdition, change
+from prdp.publish.series import FigureChange, EarlierEdition, change
 from prdp.publish.table import PublishedFigure
 from tests.cli.running import quickly
 from tests.publish.offices import DISTRICTS, PROJECT, RELEASE, SECTORS, made_up, write_office
@@ -147,7 +147,7 @@ def test_an_interval_of_a_change_holds_whenever_those_of_both_figures_do() -> No
         assert found.high is not None
         assert found.low <= now - then <= found.high
         assert found.is_clear == (found.low > 0 or found.high < 0)
-    assert change(figure(5, 4, 6), figure(1, 0, None)) == Change(4, None, 6)
+    assert change(figure(5, 4, 6), figure(1, 0, None)) == FigureChange(4, None, 6)
     for now_sign, then_sign in (("/", ""), ("", "/")):
-        assert change(figure(5, 4, 6, now_sign), figure(1, 0, 2, then_sign)) == Change()
-    assert change(figure(5, 4, 6), None) == Change()
+        assert change(figure(5, 4, 6, now_sign), figure(1, 0, 2, then_sign)) == FigureChange()
+    assert change(figure(5, 4, 6), None) == FigureChange()

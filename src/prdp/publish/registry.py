@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from prdp.publish.explanations import INTERVALS, METHOD, NOTION
@@ -11,6 +12,7 @@ from prdp.release.formatting import as_json
 from prdp.version import __version__
 
 if TYPE_CHECKING:
+    from prdp.publish.declaration import Publication
     from prdp.publish.run import Edition
 
 _TIER = 3
@@ -37,48 +39,16 @@ _MECHANISMS = (
 def registry_record(edition: Edition) -> str:
     """Return the record: a draft, as its schema has it in 2026, that an office completes and submits."""
     publication = edition.publication
-    said = _DEFAULTS | dict(publication.registry)
-    privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}.values()
-    share = sum((one.draws.share for one in edition.tables), start=0)
-    largest = max(
-        float(
-            sum(one.draws.share for one in edition.tables if one.draws.private.table is table)
-            * table.policy.levels.at_most
-        )
-        for table in privates
-    )
-    policies = "; ".join(f"{table.name}: E(r) = {table.policy.text}" for table in privates)
-    units = dict.fromkeys(
-        "one row" if one.planner.unit is None else f"all rows of one {one.planner.unit.id}"
-        for one in privates
-    )
     words = " ".join(filter(None, (publication.office, publication.title, publication.edition)))
-    basic = {
-        "name": publication.title,
-        "data_curators": [publication.office or "unknown"],
-        "intended_use": said["intended_use"],
-        "data_product_type": "Summary statistics",
-        "data_product_region": said["region"],
-        "description": "; ".join(table.title for table in edition.tables),
-        "publication_date": edition.at[:10],
-        "data_product_sector": said["sector"],
-    }
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "publication"
     deployment = {
-        "basic": basic,
+        "basic": _basic(edition),
         "dp_variant": {
             "variant_name": "Custom",
             "data_domain": f"All tables of records within the public bounds. {NOTION}",
             "unprotected_quantities": "None: keys, bounds and policies are public.",
         },
-        "privacy_loss": {
-            "privacy_unit": "; ".join(units),
-            "privacy_unit_details": f"Neighbouring tables differ by {' or '.join(units)}, added or removed.",
-            "privacy_parameters": {"epsilon": largest},
-            "privacy_parameters_details": (
-                f"Per record: s · E(r), with the share s = {share} in all and the policy {policies}. "
-                "epsilon above is the largest that any record can have."
-            ),
-        },
+        "privacy_loss": _privacy_loss(edition),
         "deployment_model": {
             "model_name": "Central",
             "actors": _ACTORS,
@@ -91,14 +61,56 @@ def registry_record(edition: Edition) -> str:
             "preprocessing_and_hyperparameter_tuning": _DECLARED,
             "mechanisms": f"{_MECHANISMS} {__version__}.",
         },
-        "administrative": {
-            **({"sources": said["sources"]} if "sources" in said else {}),
-            "registry_authors": [publication.office or publication.contact or "unknown"],
-        },
+        "administrative": _administrative(publication),
     }
-    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "publication"
     record = {"url_slug": slug, "status": "Draft", "tier": _TIER, "deployment": deployment}
     return "\n".join(_lines(record)) + "\n"
+
+
+def _basic(edition: Edition) -> dict[str, Any]:
+    publication = edition.publication
+    said = _DEFAULTS | dict(publication.registry)
+    return {
+        "name": publication.title,
+        "data_curators": [publication.office or "unknown"],
+        "intended_use": said["intended_use"],
+        "data_product_type": "Summary statistics",
+        "data_product_region": said["region"],
+        "description": "; ".join(table.title for table in edition.tables),
+        "publication_date": edition.at[:10],
+        "data_product_sector": said["sector"],
+    }
+
+
+def _administrative(publication: Publication) -> dict[str, Any]:
+    sources = {"sources": publication.registry["sources"]} if "sources" in publication.registry else {}
+    return {**sources, "registry_authors": [publication.office or publication.contact or "unknown"]}
+
+
+def _privacy_loss(edition: Edition) -> dict[str, Any]:
+    """Return unit and parameters: the share that each private table's records lose of their budgets."""
+    shares: dict[str, Fraction] = {}
+    tables: dict[str, Any] = {}
+    for one in edition.tables:
+        table = one.draws.private.table
+        tables[table.name] = table
+        shares[table.name] = shares.get(table.name, Fraction(0)) + one.draws.share
+    units = dict.fromkeys(
+        "one row" if table.planner.unit is None else f"all rows of one {table.planner.unit.id}"
+        for table in tables.values()
+    )
+    largest = max(float(shares[name] * table.policy.levels.at_most) for name, table in tables.items())
+    losses = "; ".join(
+        f"{name}: s = {shares[name]} of E(r) = {table.policy.text}" for name, table in tables.items()
+    )
+    return {
+        "privacy_unit": "; ".join(units),
+        "privacy_unit_details": f"Neighbouring tables differ by {' or '.join(units)}, added or removed.",
+        "privacy_parameters": {"epsilon": largest},
+        "privacy_parameters_details": (
+            f"Per record, s · E(r). {losses}. epsilon above is the largest that any record can have."
+        ),
+    }
 
 
 def _lines(record: Mapping[str, Any], before: str = "") -> Iterator[str]:

@@ -181,7 +181,7 @@ def _said(fact: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """A change from one edition to the next; no numbers where either figure was not published.
 
     Attributes:
@@ -200,17 +200,17 @@ class Change:
         return (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
 
 
-def change(now: PublishedFigure, then: PublishedFigure | None, step: Fraction | None = None) -> Change:
+def change(now: PublishedFigure, then: PublishedFigure | None, step: Fraction | None = None) -> FigureChange:
     """Return the change from one figure to another, rounded to a step.
 
     Its interval holds whenever those of both figures do, each in 97.5 of 100: whatever their noises are, and
     however they depend on each other.
     """
     if then is None or not now.is_published or not then.is_published:
-        return Change()
+        return FigureChange()
     assert now.value is not None and then.value is not None  # noqa: S101, PT018  (published)
     (low, high), (least, most) = now.wide, then.wide
-    return Change(*rounded(step, now.value - then.value, _apart(low, most), _apart(high, least)))
+    return FigureChange(*rounded(step, now.value - then.value, _apart(low, most), _apart(high, least)))
 
 
 def _apart(end: float | None, other: float | None) -> float | None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from prdp.publish.declaration import Statistic
 from prdp.publish.picture import over_editions
-from prdp.publish.series import Change, EarlierEdition, change, earlier_figures, revisions
+from prdp.publish.series import FigureChange, EarlierEdition, change, earlier_figures, revisions
 from prdp.publish.table import FinishedTable, PublishedFigure
 from prdp.release.formats.document import Document
 from prdp.release.formats.html import escaped, html_page, html_section
@@ -109,7 +109,7 @@ def _shown(table: FinishedTable, statistic: Statistic, one: PublishedFigure | No
     return "" if one is None else table.shown(statistic, one)
 
 
-def _changed(table: FinishedTable, statistic: Statistic, one: Change) -> str:
+def _changed(table: FinishedTable, statistic: Statistic, one: FigureChange) -> str:
     if one.value is None:
         return ""
     return f"{one.value:+,.{table.decimals(statistic)}f}{' *' if one.is_clear else ''}"
