@@ -14,7 +14,7 @@ import pytest
 from prdp.errors import InvalidRequest
 from prdp.ledger import DurableLedger
 from prdp.publish import Signer, verify
-from prdp.publish.series import FigureChange, EarlierEdition, change
+from prdp.publish.series import EarlierEdition, FigureChange, change
 from prdp.publish.table import PublishedFigure
 from tests.cli.running import quickly
 from tests.publish.offices import DISTRICTS, PROJECT, RELEASE, SECTORS, made_up, write_office

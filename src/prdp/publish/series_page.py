@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from prdp.publish.declaration import Statistic
 from prdp.publish.picture import over_editions
-from prdp.publish.series import FigureChange, EarlierEdition, change, earlier_figures, revisions
+from prdp.publish.series import EarlierEdition, FigureChange, change, earlier_figures, revisions
 from prdp.publish.table import FinishedTable, PublishedFigure
 from prdp.release.formats.document import Document
 from prdp.release.formats.html import escaped, html_page, html_section
