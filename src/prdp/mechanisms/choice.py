@@ -168,6 +168,8 @@ def _answer(prior: Prior, eighth: int, place: int) -> Answer:
     ]
     lowest_seen = max(0, eighth + 1 - _WINDOW)
     window = prior.climbs[eighth] - prior.climbs[lowest_seen] if last - first > 1 else Fraction(0)
+    if lowest_seen == 0 and last - first > 1:  # no value is before the window
+        window = max(window, climbs[place])
     over = Overshoot(tuple(knots), tuple(further), window, steps.lowest)
     return Answer(steps.far_end(first + place), Fraction(1), (), (), chosen=over)
 

@@ -89,19 +89,23 @@ class DividedRowRead(Whole):
         return reader.source.divided_rows(self)
 
 
-def divided_levels(levels: Levels, below: int, max_rows: int) -> Levels:
-    """Return the grid of budgets that are divided among so many rows, and some more.
+def divided_levels(levels: Levels, below: int, max_rows: int, groups: int | None = None) -> Levels:
+    """Return the grid of budgets that are divided among so many rows, and some more; or among groups.
 
     >>> one = Levels(Fraction(1), Fraction(1))
     >>> divided_levels(one, 0, max_rows=8).below, divided_levels(one, 0, max_rows=2**20).below
     (7, 16)
+    >>> divided_levels(one, 0, max_rows=2**20, groups=5).below
+    3
 
     Args:
         levels: The grid of undivided budgets, down to the least within the public bounds.
         below: How many octaves further down undivided budgets go.
         max_rows: How many rows a unit is declared to have at most; one with more may still take part.
+        groups: Where the parts of units are their groups, how many there are: no unit has more.
     """
-    octaves = min(MAX_BELOW, below + (max_rows - 1).bit_length() + _MORE_ROWS)
+    more = (max_rows - 1).bit_length() + _MORE_ROWS if groups is None else (groups - 1).bit_length()
+    octaves = min(MAX_BELOW, below + more)
     while octaves > below and not holds(levels.at_least / (1 << octaves), levels.at_most):
         octaves -= 1
     return Levels(levels.at_least * _LESS / (1 << octaves), levels.at_most, octaves)

@@ -374,9 +374,10 @@ class Planner:
         """Return everything public that a method's mechanism is built from."""
         rows = self.unit.max_rows if self.unit is not None else 1
         levels = self.policy.deep_levels if method.deep else self.levels
+        listed = len(groups.keys) if part == "group" and groups is not None else None
         return MethodTerms(
             self.policy,
-            divided_levels(self.levels, levels.below, rows) if part else levels,
+            divided_levels(self.levels, levels.below, rows, listed) if part else levels,
             self.bounds,
             query,
             measure_of(query, method, self.schema, self.bounds, self.round_to, self._opened_by, rows),

@@ -173,6 +173,11 @@ class NumberLike(Completed):
         **renamed("value, or float(answer)", "item", "result", "estimate", "scalar", "answer"),
     }
 
+    @property
+    def day(self) -> bool:
+        """Whether it is a day, counted from the year 1 on."""
+        return False
+
     def __float__(self: formatting.Published) -> float:
         return float(self.exact)
 

@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -112,6 +113,10 @@ class Published(Protocol):
     @property
     def whole(self) -> bool:
         """True if the truth is a whole number."""
+
+    @property
+    def day(self) -> bool:
+        """True if it is a day, counted from the year 1 on."""
 
     @property
     def share(self) -> Fraction:
@@ -281,10 +286,39 @@ def value_and_ends(answer: Published) -> tuple[str, str, str]:
     Ends are rounded away from the answer. A missing end is ``NO_LOWER`` or ``NO_UPPER``.
     """
     low, high = answer.interval()
+    if answer.day:
+        value, least, most = (shown_day(day_of(end)) for end in (float(answer.exact), low, high))
+        return value, least or NO_LOWER, most or NO_UPPER
     digits = _decimals(answer)
     least = NO_LOWER if math.isinf(low) else _written(_rounded(low, digits, math.floor), digits)
     most = NO_UPPER if math.isinf(high) else _written(_rounded(high, digits, math.ceil), digits)
     return _written(value_of(answer), digits), least, most
+
+
+def day_of(number: float) -> datetime | None:
+    """Return the day with a number, the year 1 beginning with day 1; None of what is no day.
+
+    >>> day_of(738_000.0), day_of(math.inf), day_of(-3.0)
+    (datetime.datetime(2021, 7, 31, 0, 0), None, None)
+    """
+    within = math.isfinite(number) and 1 <= number <= datetime.max.toordinal()
+    return datetime.fromordinal(int(number)) if within else None
+
+
+def shown_day(day: datetime | None) -> str:
+    """Return a day in words; nothing where there is none."""
+    return "" if day is None else day.date().isoformat()
+
+
+def plain_value(answer: Published) -> int | float | datetime | None:
+    """Return the answer as a plain value: a count is a whole number, and a day is a date."""
+    return day_of(float(answer.exact)) if answer.day else value_of(answer)
+
+
+def plain_ends(answer: Published) -> tuple[float | datetime | None, float | datetime | None]:
+    """Return the ends of the interval as plain values; None where a day has no end."""
+    low, high = answer.interval()
+    return (day_of(low), day_of(high)) if answer.day else (low, high)
 
 
 def _written(number: float, digits: int) -> str:
@@ -412,12 +446,12 @@ def as_html(answer: Published) -> str:
 
 def as_dict(answer: Published) -> dict[str, Any]:
     """Return what is shown of an answer as plain values; an end that is not there is None."""
-    low, high = answer.interval()
+    low, high = (None if isinstance(end, float) and math.isinf(end) else end for end in plain_ends(answer))
     form: dict[str, Any] = {
         "question": answer.question,
-        "value": value_of(answer),
-        "low": low if math.isfinite(low) else None,
-        "high": high if math.isfinite(high) else None,
+        "value": plain_value(answer),
+        "low": low,
+        "high": high,
         "std_error": answer.std_error,
         "cv": answer.cv,
         "interval": answer.kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from prdp.expressions.nodes import Arithmetic, Call, Case, IsNull, Node, Number
+from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
@@ -22,8 +22,11 @@ class Asking(Protocol):
     def kind(self, node: Any) -> Kind | None:
         """Return what an expression over rows gives; None where that is NULL alone."""
 
-    def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Column:
         """Return the placeholder of a query's answer, or for a part of it."""
+
+    def day(self, node: Any, source: Any, *, latest: bool) -> Node | None:
+        """Return the placeholder of the first or last day; None where WHERE does not limit it."""
 
     def rows(self, source: Any) -> Node:
         """Return the placeholder of the number of rows."""
@@ -63,12 +66,12 @@ def read_avg(asking: Asking, node: Any) -> Node:
 
 def read_max(asking: Asking, node: Any) -> Node:
     """Read MAX(x)."""
-    return asking.ask(Max.of_node(asking.row(_number(asking, node))), node)
+    return _extreme(asking, node, Max)
 
 
 def read_min(asking: Asking, node: Any) -> Node:
     """Read MIN(x)."""
-    return asking.ask(Min.of_node(asking.row(_number(asking, node))), node)
+    return _extreme(asking, node, Min)
 
 
 def read_median(asking: Asking, node: Any) -> Node:
@@ -77,19 +80,23 @@ def read_median(asking: Asking, node: Any) -> Node:
 
 
 def read_quantile(asking: Asking, node: Any) -> Node:
-    """Read QUANTILE_CONT(x, q)."""
-    part = node.args.get("expression") if node.key == "percentilecont" else node.args.get("quantile")
+    """Read QUANTILE_CONT(x, q) and QUANTILE_DISC(x, q), which is the same: no value of a record is shown."""
+    part = node.args.get("quantile") if node.key == "quantile" else node.args.get("expression")
     if part is None:
         asking.refuse(node, "the quantile is missing", "Write QUANTILE_CONT(x, 0.5).")
     return asking.ask(Quantile.of_node(asking.row(node.this), (_part(asking, part),)), node)
 
 
 def read_within_group(asking: Asking, node: Any) -> Node:
-    """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
+    """Read PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), and PERCENTILE_DISC."""
     order = node.expression
     sorted_by = order.expressions if type(order).__name__ == "Order" else []
-    if type(node.this).__name__ != "PercentileCont" or len(sorted_by) != 1:
-        asking.refuse(node, "WITHIN GROUP is read after PERCENTILE_CONT(q), with one column")
+    if type(node.this).__name__ not in {"PercentileCont", "PercentileDisc"} or len(sorted_by) != 1:
+        asking.refuse(
+            node,
+            "WITHIN GROUP is read after PERCENTILE_CONT(q) and PERCENTILE_DISC(q), with one column",
+            "For example: PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).",
+        )
     part = _part(asking, node.this.this)
     part = 1 - part if sorted_by[0].args.get("desc") else part
     return asking.ask(Quantile.of_node(asking.row(sorted_by[0].this), (part,)), node)
@@ -133,18 +140,21 @@ def _plain(asking: Asking, node: Any) -> Any:
     return node.this
 
 
-def _number(asking: Asking, node: Any) -> Any:
-    """Return what MIN or MAX is over, or refuse a date: its days from a public one are a number."""
+def _extreme(asking: Asking, node: Any, query: type[Max | Min]) -> Node:
+    """Read MIN or MAX: of numbers, or of dates as days from a limit that WHERE gives them."""
     inner = _plain(asking, node)
-    if asking.kind(inner) is Kind.MOMENT:
+    if asking.kind(inner) is not Kind.MOMENT:
+        return asking.ask(query.of_node(asking.row(inner)), node)
+    day = asking.day(inner, node, latest=query is Max)
+    if day is None:
         name, shown = node.key.upper(), sql_of(inner)
         asking.refuse(
             node,
-            f"{name} is answered for numbers, and {shown} is a date or time",
-            "Ask for days from a public date shortly before: "
-            f"{name}(date_diff('day', DATE '2024-01-01', {shown})).",
+            f"{name} of a date needs a public date to count days from, and WHERE has none",
+            f"Limit it: WHERE {shown} BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'. The nearer the limit, "
+            "the more precise the answer.",
         )
-    return inner
+    return day
 
 
 def _part(asking: Asking, node: Any) -> Fraction:
@@ -194,8 +204,15 @@ AGGREGATES: tuple[Construct, ...] = (
         "AVG(balance)",
         "`prdp.mean(x)`: 3/4 of its share for the sum, 1/4 for the count",
     ),
-    _of("Max", read_max, _ONE, "`MAX(x)`", "MAX(age)", "`prdp.max(x)`: the end of a range, 9 % wide"),
-    _of("Min", read_min, _ONE, "`MIN(x)`", "MIN(age)", "`prdp.min(x)`"),
+    _of(
+        "Max",
+        read_max,
+        _ONE,
+        "`MAX(x)`",
+        "MAX(age)",
+        "`prdp.max(x)`: the end of a range, 9 % wide; of dates, the day",
+    ),
+    _of("Min", read_min, _ONE, "`MIN(x)`", "MIN(age)", "`prdp.min(x)`; of dates that WHERE limits, too"),
     _of("Median", read_median, _ONE, "`MEDIAN(x)`", "MEDIAN(age)", "`prdp.median(x)`: the middle of a range"),
     _of(
         "PercentileCont",
@@ -204,6 +221,14 @@ AGGREGATES: tuple[Construct, ...] = (
         "`QUANTILE_CONT(x, q)`",
         "QUANTILE_CONT(age, 0.9)",
         "`prdp.quantile(x, q)`",
+    ),
+    _of(
+        "PercentileDisc",
+        read_quantile,
+        ("this", "expression"),
+        "`QUANTILE_DISC(x, q)`, `PERCENTILE_DISC(q)`",
+        "QUANTILE_DISC(age, 0.9)",
+        "the same: the middle of a range, not a value that occurs",
     ),
     _of(
         "Quantile",

@@ -92,6 +92,7 @@ def _cell_form(cell: Cell) -> object:
                 "known": {name: _cell_form(value) for name, value in cell.known.items()},
                 "share": spelled(cell.share),
                 "whole": cell.whole,
+                **({"day": True} if cell.day else {}),
             }
         case datetime():
             return {"moment": cell.isoformat()}
@@ -111,7 +112,7 @@ def _cell(form: Any) -> Any:
             parts = {name: _one(part) for name, part in form["parts"].items()}
             known = {name: _cell(value) for name, value in form["known"].items()}
             facts = form["question"], parse(text), parts, known, fraction_of(form["share"]), form["whole"]
-            return ComputedAnswer(*facts)
+            return ComputedAnswer(*facts, day=bool(form.get("day", False)))
         case {"moment": text}:
             return datetime.fromisoformat(text)
         case {"fraction": text}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from itertools import product
 
@@ -14,7 +15,7 @@ from prdp.expressions.nodes import Arithmetic, Call, Column, Negate, Node, colum
 from prdp.release import formatting
 from prdp.release.derived import NumberLike
 from prdp.release.interval import ENDLESS, Ends
-from prdp.release.raw_answer import Caveat
+from prdp.release.raw_answer import Caveat, Overshoot
 from prdp.release.release import Release, chance_of, tail_factor_of
 
 _MAX_CORNERS = 6  # parts, of which 64 combinations of ends are tried
@@ -36,6 +37,7 @@ class ComputedAnswer(NumberLike):
         known: Other values by name: the keys of the group.
         share: The part of every record's budget that its parts used.
         whole: Whether the truth is a whole number.
+        day: Whether it is a day, counted from the year 1 on.
     """
 
     question: str
@@ -44,6 +46,7 @@ class ComputedAnswer(NumberLike):
     known: Mapping[str, Value]
     share: Fraction
     whole: bool = False
+    day: bool = False
 
     @property
     def exact(self) -> Fraction:
@@ -58,8 +61,10 @@ class ComputedAnswer(NumberLike):
         return evaluate(self.node, {**self.known, **values})
 
     @property
-    def value(self) -> int | float:
-        """The answer, as an int where the truth is whole."""
+    def value(self) -> int | float | datetime | None:
+        """The answer, as an int where the truth is whole, and as a date where it is a day."""
+        if self.day:
+            return formatting.day_of(float(self.exact))
         return int(self.exact) if self.whole and self.exact.denominator == 1 else float(self.exact)
 
     def interval(
@@ -105,6 +110,11 @@ class ComputedAnswer(NumberLike):
         return ", ".join(dict.fromkeys(part.method for part in self.parts.values()))
 
     @property
+    def cv(self) -> float | None:
+        """The coefficient of variation; None of a day."""
+        return None if self.day else super().cv
+
+    @property
     def caveat(self) -> str:
         """Causes besides noise that may have moved it; with a direction where one answer alone moves it."""
         return "; ".join(dict.fromkeys(map(str, self._biases)))
@@ -116,8 +126,17 @@ class ComputedAnswer(NumberLike):
 
     @property
     def _biases(self) -> list[Caveat]:
+        if self.day:
+            return [self._beyond(part.chosen) for part in self.parts.values() if part.bias is not None]
         by = affine(self.node, self.known) if len(self.parts) == 1 else None
         return [part.bias.moved(part.clipping, by) for part in self.parts.values() if part.bias is not None]
+
+    def _beyond(self, chosen: object) -> Caveat:
+        """Return on which side of a first or last day others may lie."""
+        assert isinstance(self.node, Arithmetic)  # noqa: S101  (a day is a public one and a number)
+        lowest = isinstance(chosen, Overshoot) and chosen.lowest
+        side = "after" if lowest == isinstance(self.node.right, Negate) else "before"
+        return Caveat(f"records with small budgets may lie {side} it")
 
     @property
     def choices(self) -> tuple[tuple[str, str], ...]:
@@ -144,11 +163,15 @@ class ComputedAnswer(NumberLike):
     def flag(self) -> str:
         """Quality flag: that of its own coefficient of variation, or of a part that says nothing."""
         flags = {part.flag for part in self.parts.values()}
-        for flag in (formatting.INSUFFICIENT_BUDGET, formatting.UNRELIABLE):
+        bad = (formatting.INSUFFICIENT_BUDGET, formatting.UNRELIABLE)
+        for flag in bad[: 1 if self.day else 2]:
             if flag in flags:
                 return flag
         if self.kind == formatting.RANGE:
             return ""
+        if self.day:  # from which day days are counted says nothing of how precise one is
+            ends = (end for part in self.parts.values() for end in part.interval())
+            return formatting.UNRELIABLE if all(map(math.isinf, ends)) else ""
         return formatting.precision_flag(self.std_error, float(self.exact))
 
     @property

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 from prdp.errors import InvalidRequest
 from prdp.expressions.evaluate import Value as Plain
 from prdp.expressions.nodes import Column, Node, Null, Number, columns
+from prdp.release import formatting
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
+from prdp.sql.days import Day
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.margins import ABSENT
 from prdp.sql.released_rows import ReleasedRow, Releases, constant, sorted_rows
@@ -199,6 +201,8 @@ class Evaluation:
                     nodes = extra.nodes(rows)
                 case End():
                     nodes = [constant(_end_of(row, extra)) for row in rows]
+                case Day():
+                    nodes = [row.node(extra.node) for row in rows]
                 case Value():
                     nodes = [self._value(extra)] * len(rows)
             for row, node in zip(rows, nodes, strict=True):
@@ -245,5 +249,7 @@ def _end_of(row: ReleasedRow, extra: End) -> Plain:
     found = float(cell.interval()[extra.end])
     if not math.isfinite(found):
         return None
+    if isinstance(cell, ComputedAnswer) and cell.day:
+        return formatting.day_of(found)
     outward: Callable[[float], int] = math.ceil if extra.end else math.floor
     return found if not cell.whole else float(outward(found))

@@ -203,13 +203,6 @@ REFUSED: tuple[Construct, ...] = (
         "QUANTILE_CONT(x, 0.5).",
     ),
     _no(
-        "PercentileDisc",
-        "`percentile_disc`",
-        "SELECT quantile_disc(age, 0.5) FROM accounts",
-        "which values occur may give a record away",
-        "QUANTILE_CONT(x, 0.5).",
-    ),
-    _no(
         "Corr",
         "`corr`, `covar_pop`, `regr_slope`",
         "SELECT corr(age, balance) FROM accounts",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -42,6 +43,7 @@ from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 from prdp.schema import ColumnType, Kind
+from prdp.sql.days import days_between, ordinal_of
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.results import Cell
 from prdp.sql.row_nodes import CheckedNode
@@ -182,6 +184,9 @@ class ReleasedRow:
             return None if self.releases.is_empty(found.name) else parts[found.name]
         used = {part: parts[part] for part in sorted(columns(found))}
         value = self.value_of(found)
+        day = ordinal_of(found)
+        if day is not None and used and isinstance(value, datetime):
+            return ComputedAnswer(name, day, used, {}, self.releases.share(used), whole=True, day=True)
         if not used or not isinstance(value, float) or isinstance(value, bool):
             return value
         return ComputedAnswer(name, found, used, {}, self.releases.share(used), whole=_is_whole(found, used))
@@ -237,7 +242,7 @@ def with_nodes(node: Node, nodes: Mapping[str, Node]) -> Node:  # noqa: PLR0911 
         case Arithmetic() | Compare():
             return replace(node, left=inner(node.left), right=inner(node.right))
         case Call():
-            return replace(node, args=tuple(map(inner, node.args)))
+            return days_between(replace(node, args=tuple(map(inner, node.args))))
         case And() | Or():
             return replace(node, parts=tuple(map(inner, node.parts)))
         case InList():

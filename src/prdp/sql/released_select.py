@@ -14,6 +14,7 @@ from prdp.errors import Words
 from prdp.expressions.nodes import Case, Column, Node, columns, walk
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.constants import whole_in
+from prdp.sql.days import Day, is_odd_use
 from prdp.sql.reading import SqlStatement, sql_of
 from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.released_rows import Item, Sorted
@@ -38,7 +39,7 @@ class Value:
     source: Any
 
 
-Extra = Window | End | Value
+Extra = Window | End | Value | Day
 """What an expression over released values has beside them, by its placeholder name."""
 
 ENDS = {"low": 0, "high": 1}
@@ -104,7 +105,7 @@ class OutputClauses:
         match self.extras.get(name):
             case None:
                 return released(name)
-            case End():
+            case End() | Day():
                 return True
             case Value() as value:
                 return bool(value.relation.column_depends(0))
@@ -272,11 +273,11 @@ class ExtraReader:
         """Return the placeholder of a window, an end or a subquery; None of anything else."""
         kind = type(node).__name__
         if kind == "Window":
-            return self._named("w", read_window(reader, node))
+            return self.named("w", read_window(reader, node))
         if kind == "Anonymous" and node.name.lower() in ENDS:
             if len(node.expressions) != 1:
                 self.statement.refuse(node, f"{node.name} takes one answer", f"Write {node.name}(COUNT(*)).")
-            return self._named("e", End(reader.read(node.expressions[0]), ENDS[node.name.lower()]))
+            return self.named("e", End(reader.read(node.expressions[0]), ENDS[node.name.lower()]))
         if kind == "Subquery" and self.relation is not None and unread(node, ("this",)) is None:
             return self._value(node)
         return None
@@ -290,13 +291,23 @@ class ExtraReader:
                 "a subquery as a value has one row of one column",
                 "For example: (SELECT COUNT(*) FROM t).",
             )
-        return self._named("v", Value(relation, node))
+        return self.named("v", Value(relation, node))
 
-    def _named(self, letter: str, extra: Extra) -> Node:
+    def named(self, letter: str, extra: Extra) -> Node:
+        """Return the placeholder of what was read; the same has one name."""
         name = next((name for name, known in self.extras.items() if known == extra), "")
         name = name or f"{letter}{len(self.extras)}"
         self.extras[name] = extra
         return Column(name)
+
+    @property
+    def days(self) -> frozenset[str]:
+        """The names of days that are released."""
+        return frozenset(
+            name
+            for name, extra in self.extras.items()
+            if isinstance(extra, Day) or (isinstance(extra, Value) and 0 in days_of(extra.relation))
+        )
 
     @property
     def schema(self) -> Schema:
@@ -314,8 +325,40 @@ def _kind_of(extra: Extra) -> Kind:
             return argument.kind or Kind.NUMBER
         case Value(relation=relation):
             return relation.kinds[0] or Kind.NUMBER
+        case End():
+            return extra.checked.kind or Kind.NUMBER
+        case Day():
+            return Kind.MOMENT
         case _:
             return Kind.NUMBER
+
+
+def days_of(relation: Any) -> frozenset[int]:
+    """Return which columns of a relation are days that were released, not keys."""
+    moments = (place for place, kind in enumerate(relation.kinds) if kind is Kind.MOMENT)
+    return frozenset(filter(relation.column_depends, moments))
+
+
+def _refuse_odd_days(reader: Any, tail: OutputClauses) -> None:
+    """Refuse what is computed from days that were released: they are selected, sorted by and compared."""
+    days: frozenset[str] = reader.days
+    ends = [extra.checked for extra in tail.extras.values() if isinstance(extra, End)]
+    plain = [item.checked for item in tail.items] + ends
+    windows = [extra for extra in tail.extras.values() if isinstance(extra, Window)]
+    within = [
+        one
+        for window in windows
+        for one in (window.argument, window.default, *window.selects)
+        if one is not None
+    ]
+    odd = [one for one in plain if not isinstance(one.node, Column) and is_odd_use(one.node, days)]
+    odd += [one for one in within if columns(one.node) & days]
+    if odd:
+        reader.refuse(
+            odd[0].source,
+            "nothing is computed from the MIN or MAX of a date",
+            "Select it alone, sort by it, compare it in HAVING, or write date_diff('day', MIN(d), MAX(d)).",
+        )
 
 
 @dataclass(slots=True)
@@ -329,6 +372,12 @@ class ReleasedReader:
     groups: tuple[CheckedNode, ...] | None = None
     aliases: dict[str, Node] = field(default_factory=dict)
     folds: dict[str, Fold] = field(default_factory=dict)
+    moments: frozenset[str] = frozenset()
+
+    @property
+    def days(self) -> frozenset[str]:
+        """The names of days that were released."""
+        return self.moments | self.extra.days
 
     def read(self, node: Any) -> CheckedNode:
         """Return an expression, checked."""
@@ -408,6 +457,8 @@ class ReleasedReader:
             self.statement.refuse(node, "DISTINCT is not read over grouped results", "Leave it out.")
         expected = {"Sum": Kind.NUMBER, "Avg": Kind.NUMBER, "CountIf": Kind.BOOLEAN}.get(name)
         argument = None if type(inner).__name__ == "Star" else self.row(inner, expected)
+        if argument is not None and columns(argument.node) & self.days:
+            self.statement.refuse(node, "grouped results are not aggregated by the MIN or MAX of a date")
         fold = Fold(FOLDS[name], argument, held)
         called = next((name for name, known in self.folds.items() if known == fold), f"f{len(self.folds)}")
         self.folds[called] = fold
@@ -514,7 +565,10 @@ def released_select(
     for join in (*(select.args["from_"].this.args.get("joins") or ()), *(select.args.get("joins") or ())):
         _join(statement, join, add, sources, joined, kinds, extra)
     scope = Scope(statement, tuple(sources))
-    reader = ReleasedReader(statement, scope, kinds, extra)
+    moments = frozenset(
+        f"s{place}c{k}" for place, source in enumerate(joined) for k in days_of(source.relation)
+    )
+    reader = ReleasedReader(statement, scope, kinds, extra, moments=moments)
     where = select.args.get("where")
     held = None if where is None else reader.row(where.this, Kind.BOOLEAN)
     reader.groups = _groups(reader, select)
@@ -621,7 +675,7 @@ def read_output(
     if any(isinstance(extra.extras[name], Window) for name in extra.extras.keys() - before):
         reader.refuse(clause, "windows are not read in HAVING", "Write QUALIFY.")
     qualify = select.args.get("qualify")
-    return OutputClauses(
+    tail = OutputClauses(
         tuple(items),
         kept,
         extra.extras,
@@ -631,6 +685,8 @@ def read_output(
         whole_number(reader.statement, select, "limit"),
         distinct=select.args.get("distinct") is not None,
     )
+    _refuse_odd_days(reader, tail)
+    return tail
 
 
 def read_condition(reader: Any, node: Any) -> CheckedNode:

@@ -120,7 +120,8 @@ class SqlAnswers:
             found[_free(name, found)] = list(map(plain, cells))
             if any(isinstance(cell, Release | ComputedAnswer) for cell in cells):
                 ends = [
-                    cell.interval() if isinstance(cell, Release | ComputedAnswer) else None for cell in cells
+                    formatting.plain_ends(cell) if isinstance(cell, Release | ComputedAnswer) else None
+                    for cell in cells
                 ]
                 found[_free(f"{name}_low", found)] = [None if pair is None else pair[0] for pair in ends]
                 found[_free(f"{name}_high", found)] = [None if pair is None else pair[1] for pair in ends]
@@ -157,7 +158,7 @@ class SqlAnswers:
         if self.released is None or not self.rows:
             raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
         numbers = [
-            all(isinstance(row[place], Release | ComputedAnswer) for row in self.rows)
+            all(isinstance(row[place], Release | ComputedAnswer) and not row[place].day for row in self.rows)
             for place in range(len(self.columns))
         ]
 
@@ -279,7 +280,7 @@ def plain(cell: Cell) -> Any:
     """Return a cell as a plain value: a count is a whole number."""
     match cell:
         case Release() | ComputedAnswer():
-            return formatting.value_of(cell)
+            return formatting.plain_value(cell)
         case float() if math.isfinite(cell) and cell == int(cell) and abs(cell) < 2**53:
             return int(cell)
         case _:

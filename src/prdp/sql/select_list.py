@@ -16,6 +16,7 @@ from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null,
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
+from prdp.sql.days import DayLimits
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
 from prdp.sql.plausible import PublicFacts
@@ -41,6 +42,7 @@ class SelectReader:
         groups: What groups are distinguished by.
         has_margins: Whether some rows are margins, of which GROUPING(x) says by what they are not.
         hoisted: A FILTER that all aggregates have, and that is part of WHERE instead.
+        where: The condition of WHERE, once it is read.
         aliases: What earlier items are called, and what they are.
         queries: What is asked so far, each once.
         sources: For each query, the first part of the statement that asks it.
@@ -55,6 +57,7 @@ class SelectReader:
     groups: tuple[GroupItem, ...] = ()
     has_margins: bool = False
     hoisted: Node | None = None
+    where: Node | None = None
     aliases: dict[str, Node] = field(default_factory=dict)
     queries: list[Query] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
@@ -266,6 +269,20 @@ class SelectReader:
         reader = NodeReader(self.names.statement, row_leaf(scope, self.names))
         return reader.checked(node, self.schema).kind
 
+    def day(self, node: Any, source: Any, *, latest: bool) -> Node | None:
+        """Return the placeholder of the first or last day; None where WHERE does not limit it."""
+        held = [one for part in (self.where, self.hoisted, self._filter) for one in conjuncts(part)]
+        asked = DayLimits.of(self._row(node), held).asked(self.row(node), latest=latest)
+        if asked is None:
+            return None
+        query, day = asked
+        return self.extra.named("d", day(self.ask(query, source)))
+
+    @property
+    def days(self) -> frozenset[str]:
+        """The names of days that are released."""
+        return self.extra.days
+
     def rows(self, source: Any) -> Node:
         """Return the placeholder of the number of rows, or of records that have one."""
         if self.relation.has_rows:
@@ -278,7 +295,7 @@ class SelectReader:
             return self.ask(Sum.of_node(ones(self._filter)), source)
         return self.ask(Count(), source)
 
-    def ask(self, query: Query, source: Any, part: int | None = None) -> Node:
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Column:
         """Return the placeholder of a query's answer, or for a part of it; the same query is asked once."""
         if query not in self.queries and len(self.queries) >= MAX_AGGREGATES:
             self.refuse(

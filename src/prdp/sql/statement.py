@@ -285,6 +285,7 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
     reader.facts = PublicFacts(tuple(reader.schema), queryable.planner.bounds, keys)
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
+    reader.where = where
     groups, margins = group_items(select, reader)
     reader.groups, reader.has_margins = tuple(groups), bool(margins)
     tail = read_output(reader, select, reader.extra)

@@ -83,7 +83,7 @@ def _charts(answers: SqlAnswers, numbers: Sequence[bool]) -> list[tuple[str, str
         lines: list[Line] = []
         for row in answers.rows[:MAX_LINES]:
             cell = row[place]
-            if isinstance(cell, Release | ComputedAnswer):
+            if isinstance(cell, Release | ComputedAnswer) and not cell.day:
                 low, high = cell.interval()
                 ends = [end if math.isfinite(end) else None for end in (low, high)]
                 keys = [_cell(one).text for one, number in zip(row, numbers, strict=True) if not number]
