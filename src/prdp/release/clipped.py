@@ -53,7 +53,9 @@ class ClippedEnd(NamedTuple):
         return f"{shown_name(self.column)} {'>' if self.above else '<'} {_plain(self.value)}"
 
 
-_CONDITION = re.compile(r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END")
+_CONDITION = re.compile(
+    r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +132,13 @@ class ClippedTerms:
 
         >>> ClippedTerms(Policy("1"), (), "CAST(vip AS INTEGER)", computed=True).words
         'vip'
+        >>> ClippedTerms(Policy("1"), (), "CASE WHEN cost IS NULL THEN 0 ELSE 1 END", computed=True).words
+        'cost IS NOT NULL'
         """
         found = _CONDITION.fullmatch(self.shown)
-        return (found[1] or found[2]) if found else self.shown
+        if found is None:
+            return self.shown
+        return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
 
     @property
     def condition(self) -> str:
@@ -207,6 +213,7 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
         small = f"rows with {terms.condition} and a budget below {1 / high:.{_DIGITS}g}"
         return small if terms.condition else f"{terms.words} {far} times the record's budget"
     added = f"{terms.words} adds up to" if terms.column else "rows number"
+    added = f"rows with {terms.condition} number" if terms.condition else added
     return f"units ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
 
 
@@ -249,6 +256,7 @@ def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
     """Describe units, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
     added = f"their {terms.shown}" if terms.column else "the number of their rows"
+    added = f"the number of their rows with {terms.condition}" if terms.condition else added
     far = _beyond(terms, ratio, ratio)
     whose = f"units ({shown_name(terms.privacy_unit)}) where {added} is {far} times their budget"
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"

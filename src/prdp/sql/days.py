@@ -1,4 +1,4 @@
-"""MIN and MAX of dates: days from an end that WHERE gives them, put on the calendar once they are released."""
+"""MIN and MAX of dates: days from a limit that WHERE sets, put on the calendar once they are released."""
 
 from __future__ import annotations
 

@@ -11,15 +11,30 @@ from difflib import get_close_matches
 from typing import Any
 
 from prdp.declare.exact import spelled
-from prdp.expressions.evaluate import value_of
+from prdp.expressions.evaluate import evaluate, value_of
 from prdp.expressions.intervals import can_be_true
-from prdp.expressions.nodes import Column, Compare, InList, Literals, Node, Number, Text, columns, walk
+from prdp.expressions.nodes import (
+    And,
+    Call,
+    Column,
+    Compare,
+    InList,
+    Literals,
+    Node,
+    Number,
+    Or,
+    Text,
+    columns,
+    walk,
+)
 from prdp.expressions.tokens import shown_name, text_literal
 from prdp.policy import ranges_of
 from prdp.release.table import ReleaseTable
 from prdp.schema import Bounds
 
 _SHOWN_KEYS = 8
+_POSITIVE = (Column, Literals, Call, Compare, InList, And, Or)
+"""Parts of conditions that say what a text is, not what it is not."""
 
 Refuse = Callable[[str, str], Any]
 """Refuses a condition, with a reason and an advice."""
@@ -44,6 +59,7 @@ class PublicFacts:
         for part in walk(condition):
             self._refuse_constants(part, refuse)
         self._refuse_unlisted(condition, refuse)
+        self._refuse_unmet(condition, refuse)
         self._refuse_out_of_bounds(condition, refuse)
         return list(self.notes(condition))
 
@@ -80,9 +96,13 @@ class PublicFacts:
     def _compared(self, node: Node) -> tuple[str, list[Any]] | None:
         """Return the column and the constants of an equality or a list."""
         match node:
-            case Compare(op="=", left=Column() as column, right=constant) if isinstance(constant, Literals):
+            case Compare(op="=" | "<>", left=Column() as column, right=constant) if isinstance(
+                constant, Literals
+            ):
                 return column.name, [constant.value]
-            case Compare(op="=", left=constant, right=Column() as column) if isinstance(constant, Literals):
+            case Compare(op="=" | "<>", left=constant, right=Column() as column) if isinstance(
+                constant, Literals
+            ):
                 return column.name, [constant.value]
             case InList(operand=Column() as column):
                 return column.name, [item.value for item in node.items]
@@ -102,10 +122,31 @@ class PublicFacts:
 
     def _refuse_unlisted(self, node: Node, refuse: Refuse) -> None:
         found = self._unlisted(node)
-        if found is None or not found[3]:
+        if found is None or not found[3] or (isinstance(node, Compare) and node.op == "<>"):
             return
         name, listed, others, _ = found
         refuse(f"{_constant(others[0])} is none of the declared keys of {name}", _meant(others[0], listed))
+
+    def _refuse_unmet(self, node: Node, refuse: Refuse) -> None:
+        """Refuse what no declared text meets: a pattern, or a constant that a function of it is compared with.
+
+        What denies something is about texts that are not declared as well, and is not refused.
+        """
+        names = columns(node)
+        listed = self._listed(next(iter(names))) if len(names) == 1 else None
+        positive = all(isinstance(part, _POSITIVE) for part in walk(node)) and not any(
+            isinstance(part, Compare) and part.op != "=" for part in walk(node)
+        )
+        if not listed or not positive or not all(isinstance(key, str) for key in listed):
+            return
+        (name,) = names
+        if any(evaluate(node, {name: key}) is True for key in (*listed, None)):
+            return
+        texts = [part.value for part in walk(node) if isinstance(part, Text)]
+        refuse(
+            f"none of the declared keys of {name} satisfies this",
+            _meant((texts[-1] if texts else "").strip("%_"), listed),
+        )
 
     def _refuse_out_of_bounds(self, node: Node, refuse: Refuse) -> None:
         names = columns(node)
