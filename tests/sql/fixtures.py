@@ -23,6 +23,7 @@ import numpy as np
 import prdp
 from prdp.expressions.nodes import canonical
 from prdp.sql.catalog import read_public
+from prdp.sql.days import Day
 from prdp.sql.execute import explained, relations_of
 from prdp.sql.grouping import SearchedKeys
 from prdp.sql.margins import asked_margins
@@ -178,6 +179,9 @@ def _extra(extra: Any, text_of: Any) -> str:
             return f"{('low', 'high')[extra.end]}({text_of(extra.checked)})"
         case Value():
             return "(a subquery)"
+        case Day():
+            number = f"{extra.answer.name} days {'before' if extra.before else 'after'}"
+            return f"{number} {extra.start.date()}" + (f", at most {extra.most}" if extra.most else "")
         case _:
             parts = ["" if extra.argument is None else text_of(extra.argument)]
             by = f"by {', '.join(map(text_of, extra.by))}" if extra.by else ""

@@ -19,6 +19,7 @@ STATEMENTS = (
     "SELECT MEDIAN(age), MAX(age), STDDEV(age), SQRT(SUM(age)) FROM people",
     """SELECT date_trunc('month', seen) AS month, COUNT(*) FROM people
     WHERE seen >= '2026-01-01' AND seen < '2026-03-01' GROUP BY date_trunc('month', seen)""",
+    "SELECT MIN(seen), MAX(seen) FROM people WHERE seen >= '2026-01-01' AND seen < '2026-03-01'",
     "SELECT 1 AS one, 'x' AS text, NULL AS nothing",
 )
 

@@ -101,6 +101,30 @@ def test_the_interval_of_a_maximum_covers_it_as_often_as_it_says(budget: int, lo
 
 
 @pytest.mark.parametrize("lowest", [False, True])
+def test_within_narrow_bounds_the_interval_has_an_end_and_covers_as_often_as_it_says(lowest: bool) -> None:
+    """The bounds are 1.4 octaves apart, less than what a choice looks at again: no value is before them."""
+    levels, fine = Levels(Fraction(20), Fraction(20)), FINE_PER_OCTAVE
+    values = range(1_200, 1_900, 2)
+    cells = (
+        Cell(magnitude_key(levels.quanta(0), magnitude_code(v, fine), 2_600, fine), 1, v) for v in values
+    )
+    summary, choice = Summary.of(levels, 1, 2_600, cells), Choice(1_000, 2_600, lowest)
+    truth, runs = 1_200 if lowest else 1_898, 1_000
+    covered = ended = 0
+    for answer in choice.answers(summary, Fraction(1), Seeded(SEED), runs):
+        assert answer.chosen is not None
+        low, high = answer.chosen.between(Fraction(1, 2))
+        covered += (low is None or low <= truth) and (high is None or truth <= high)
+        ended += answer.chosen.between(Fraction(1, 20)) != (None, None)
+    assert binomtest(covered, runs, 0.5, alternative="less").pvalue > P_THRESHOLD
+    assert ended > 0.9 * runs
+    empty = Summary.of(levels, 1, 2_600, ())
+    found = [answer.chosen for answer in choice.answers(empty, Fraction(1), Seeded(SEED), runs)]
+    none = sum(one is not None and one.between(Fraction(1, 20)) == (None, None) for one in found)
+    assert binomtest(none, runs, 0.95, alternative="less").pvalue > P_THRESHOLD
+
+
+@pytest.mark.parametrize("lowest", [False, True])
 def test_the_overshoot_falls_with_the_budget(lowest: bool) -> None:
     def error_bounds(budget: int) -> float:
         levels = Levels(Fraction(budget), Fraction(budget))

@@ -239,12 +239,14 @@ class NumberLike(Completed):
     def cv(self: formatting.Published) -> float | None:
         """The coefficient of variation: the standard error by the size of the answer; None where one is not.
 
+        A day has none, as its size says from which day days are counted.
+
         >>> from prdp.release.release import Release
         >>> noisy = Release("count", 1042, Fraction(1), (Fraction(100),), Fraction(1, 10), "clip")
         >>> noisy.low, noisy.high, round(noisy.std_error, 1), round(noisy.cv, 3)
         (742, 1342, 153.1, 0.147)
         """
-        error = self.std_error
+        error = None if self.day else self.std_error
         return None if error is None or not self.exact else error / abs(float(self.exact))
 
     def moved(self, times: object, plus: object) -> MovedRelease:

@@ -110,11 +110,6 @@ class ComputedAnswer(NumberLike):
         return ", ".join(dict.fromkeys(part.method for part in self.parts.values()))
 
     @property
-    def cv(self) -> float | None:
-        """The coefficient of variation; None of a day."""
-        return None if self.day else super().cv
-
-    @property
     def caveat(self) -> str:
         """Causes besides noise that may have moved it; with a direction where one answer alone moves it."""
         return "; ".join(dict.fromkeys(map(str, self._biases)))

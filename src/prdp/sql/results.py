@@ -157,10 +157,7 @@ class SqlAnswers:
         """
         if self.released is None or not self.rows:
             raise InvalidRequest("there is nothing to plot: the statement gave no released number.")
-        numbers = [
-            all(isinstance(row[place], Release | ComputedAnswer) and not row[place].day for row in self.rows)
-            for place in range(len(self.columns))
-        ]
+        numbers = [all(_is_drawn(row[place]) for row in self.rows) for place in range(len(self.columns))]
 
         def parted(row: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             pairs = list(zip(row, numbers, strict=True))
@@ -268,6 +265,11 @@ class SqlAnswers:
 
 def _is_number(cell: Cell) -> bool:
     return isinstance(cell, Release | ComputedAnswer)
+
+
+def _is_drawn(cell: Cell) -> bool:
+    """Return whether a cell is a number that can be plotted, not a day."""
+    return isinstance(cell, Release | ComputedAnswer) and not cell.day
 
 
 def _excluded(number: Release | ComputedAnswer) -> list[str]:

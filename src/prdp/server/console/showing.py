@@ -87,7 +87,7 @@ def _charts(answers: SqlAnswers, numbers: Sequence[bool]) -> list[tuple[str, str
                 low, high = cell.interval()
                 ends = [end if math.isfinite(end) else None for end in (low, high)]
                 keys = [_cell(one).text for one, number in zip(row, numbers, strict=True) if not number]
-                lines.append((", ".join(keys) or name, float(cell.value), ends[0], ends[1]))
+                lines.append((", ".join(keys) or name, float(cell.exact), ends[0], ends[1]))
         if lines:
             title = f"{name}, with 95 % intervals"
             found.append((name, interval_chart(lines, title, f"chart{place}")))
