@@ -306,6 +306,24 @@ def test_parts_of_units_are_as_many_as_their_groups_or_keys() -> None:
     assert [one.keys for one in keys] == [1, 2]
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8])
+def test_the_grid_of_groups_is_just_deep_enough_for_a_unit_in_all_of_them(number: int) -> None:
+    """No unit has more parts than groups, so that a declared number of rows does not matter."""
+    levels = divided_levels(LEVELS, 0, 2**20, groups=number)
+    least = levels.at_least
+    assert Fraction(LEVELS.at_least) / number >= least
+    assert LEVELS.at_least / (2 * number) < least * 2, "and no deeper by more than an octave"
+
+
+def test_groups_of_units_with_the_least_budget_are_on_their_grid() -> None:
+    asked = divided(grouped=True, part="group", fold="max")
+    shallow = divided_levels(LEVELS, 0, 2**20, groups=2)
+    asked = replace(asked, read=replace(asked.read, levels=shallow))
+    least = float(LEVELS.at_least)
+    found = read([unit((5, least, True, "a"), (7, least, True, "b"))], asked)
+    assert [[cell.count for cell in one.cells] for one in found] == [[1], [1]]
+
+
 def keys_by_group(records: Sequence[Record], how: Dividing, levels: Levels = PARTS) -> list[Any]:
     """Return the keys of two groups."""
     rows = how.rows(records, keys=True, most=float(levels.at_most))

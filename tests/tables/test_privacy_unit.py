@@ -226,6 +226,17 @@ def test_plans_know_what_is_true_of_units() -> None:
     assert prdp.share_for(prdp.count(), error="60%", like=both, runs=20).share is not None
 
 
+def test_smallest_values_by_group_are_as_near_whatever_limit_of_rows_is_declared() -> None:
+    """A unit's budget is divided among its groups, of which there are three, not among its rows."""
+    smallest = ORDERS.groupby("o_orderstatus")["o_totalprice"].min()
+    for max_rows in (8, 2**20):
+        table = orders(policy="1000", max_rows=max_rows, synthetic=True)
+        groups = table.group_by("o_orderstatus", keys=list(STATUS))
+        tables = simulate(groups, prdp.min("o_totalprice"), share=1, runs=20, seed=7)
+        far = [abs(one[key].exact / int(smallest[key]) - 1) for one in tables for key in STATUS]
+        assert sorted(far)[len(far) // 2] < Fraction(1, 20)
+
+
 def counted(rows: Mapping[str, Any], **options: Any) -> int:
     """Return how many rows take part, by the cells of the open table."""
     table = prdp.open(

@@ -128,7 +128,7 @@ class PublicFacts:
         refuse(f"{_constant(others[0])} is none of the declared keys of {name}", _meant(others[0], listed))
 
     def _refuse_unmet(self, node: Node, refuse: Refuse) -> None:
-        """Refuse what no declared text meets: a pattern, or a constant that a function of it is compared with.
+        """Refuse what no declared text meets: a pattern, or a constant that a function of it is to equal.
 
         What denies something is about texts that are not declared as well, and is not refused.
         """
