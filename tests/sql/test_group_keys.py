@@ -102,6 +102,9 @@ def test_the_answer_says_which_rows_are_in_no_group() -> None:
     [
         ("job = 'cheff'", "'cheff' is none of the declared keys of job", "Did you mean 'chef'?"),
         ("job IN ('Chef', 'judge')", "'Chef' is none of the declared keys of job", "Did you mean 'chef'?"),
+        ("job LIKE 'cheff%'", "none of the declared keys of job satisfies this", "Did you mean 'chef'?"),
+        ("lower(job) = 'Chef'", "none of the declared keys of job satisfies this", "Did you mean 'chef'?"),
+        ("starts_with(job, 'x')", "none of the declared keys of job satisfies this", "'chef', 'clerk'"),
         ("age = 200", "age lies between 0 and 120, its public bounds", "Correct the number"),
         ("'age' >= '30'", "this compares constants, and is the same for every record", "the column age"),
         ("'jobs' = 'chef'", "this compares constants, and is the same for every record", "the column job"),
@@ -118,6 +121,55 @@ def test_what_cannot_be_meant_is_refused_before_it_is_charged(
     assert reason in str(refused.value.reason)
     assert advice in str(refused.value.advice)
     assert table.remaining == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "number"),
+    [
+        ("job NOT LIKE 'cheff%'", 400),
+        ("job <> 'cook'", 400),
+        ("length(job) > 4", 200),
+        ("job LIKE 'ch%'", 200),
+        ("coalesce(job, 'none') = 'none'", 200),
+        ("job LIKE 'x%' OR job IS NULL", 200),
+    ],
+)
+def test_what_denies_a_key_or_holds_for_one_or_for_null_is_answered(condition: str, number: int) -> None:
+    text = f"SELECT COUNT(*) FROM staff WHERE {condition}"
+    answers = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef", "clerk"]})
+    assert answers.values == [(number,)]
+
+
+def test_a_key_that_is_denied_and_not_declared_is_warned_of() -> None:
+    text = "SELECT COUNT(*) FROM staff WHERE job <> 'clrek'"
+    answers = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef", "clerk"]})
+    assert answers.remarks == ("'clrek' is none of the declared keys of job. Did you mean 'clerk'?",)
+
+
+def test_keys_of_a_public_table_that_are_not_declared_are_no_mistake_of_whoever_asks() -> None:
+    areas = {"job": ["chef", "clerk", "judge"], "area": ["kitchen", "office", "court"]}
+    text = "SELECT a.area, COUNT(*) FROM staff s JOIN areas a ON s.job = a.job GROUP BY a.area"
+    answers = opened(synthetic=True).sql(
+        text, share="1/4", keys={"job": ["chef", "clerk"]}, tables={"areas": areas}
+    )
+    assert answers.remarks == ()
+
+
+def test_constants_of_coalesce_are_its_keys() -> None:
+    text = (
+        "SELECT coalesce(CASE WHEN level = 1 THEN 'first' WHEN level = 2 THEN 'second' END, 'other') AS part,"
+        " COUNT(*) FROM staff GROUP BY part"
+    )
+    assert counted(text) == {"first": 150, "second": 150, "other": 300}
+
+
+def test_shares_of_a_total_say_which_rows_the_total_is_without() -> None:
+    table = opened(synthetic=True)
+    text = "SELECT job, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS part FROM staff GROUP BY job"
+    without = "totals over groups, and shares of them, are without these rows"
+    assert without in table.sql(text, share="1/4", keys={"job": ["chef", "clerk"]}).remarks
+    listed = text.replace("GROUP", "WHERE job IN ('chef', 'clerk') GROUP")
+    assert table.sql(listed, share="1/4").remarks == ()
 
 
 def test_a_list_of_which_some_may_be_meant_is_answered_with_a_warning() -> None:

@@ -284,10 +284,14 @@ def _next(moment: datetime, part: str) -> datetime | None:
 
 
 def _constants(node: Node) -> list[Any] | None:
-    """Return what a CASE over constants can give; None of any other expression."""
-    if not isinstance(node, Case):
-        return None
-    results = [then for _, then in node.branches] + [node.default]
+    """Return what a CASE or COALESCE of constants can give; None of any other expression."""
+    match node:
+        case Case():
+            results = [*(then for _, then in node.branches), node.default]
+        case Call(name="coalesce", args=args):
+            results = list(args)
+        case _:
+            return None
     found: dict[Any, None] = {}
     for result in results:
         inner = [result.value] if isinstance(result, Literals) else _constants(result)

@@ -165,6 +165,8 @@ class PublicFacts:
     def notes(self, condition: Node) -> Iterator[str]:
         """Yield warnings of constants that no declared key or bound allows, beside others that some do."""
         for part in walk(condition):
+            if isinstance(part, InList) and all(item.span is None for item in part.items):
+                continue  # made from a public table, not written
             found = self._unlisted(part)
             for other in found[2] if found is not None else ():
                 assert found is not None  # noqa: S101  (for the type checker)

@@ -37,6 +37,7 @@ from prdp.sql.released_select import (
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
 from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
+from prdp.sql.windows import Window
 
 _SELECT = (
     *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"),
@@ -307,7 +308,19 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         reader.groups,
         found,
         margins=margins,
-        notes=tuple(dict.fromkeys((*reader.notes, *(found.notes if found is not None else ())))),
+        notes=tuple(dict.fromkeys((*reader.notes, *_notes_on_groups(found, tail)))),
+    )
+
+
+def _notes_on_groups(found: GroupKeys | None, tail: OutputClauses) -> tuple[str, ...]:
+    """Return notes on rows that are in no group, and so in no total that a window adds up."""
+    if found is None or not found.notes:
+        return ()
+    windows = (extra for extra in tail.extras.values() if isinstance(extra, Window))
+    totals = any(window.function in {"sum", "count", "avg"} for window in windows)
+    return (
+        *found.notes,
+        *(("totals over groups, and shares of them, are without these rows",) if totals else ()),
     )
 
 
