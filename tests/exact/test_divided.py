@@ -317,6 +317,7 @@ def test_the_grid_of_groups_is_just_deep_enough_for_a_unit_in_all_of_them(number
 
 def test_groups_of_units_with_the_least_budget_are_on_their_grid() -> None:
     asked = divided(grouped=True, part="group", fold="max")
+    assert isinstance(asked.read, CellRead)
     shallow = divided_levels(LEVELS, 0, 2**20, groups=2)
     asked = replace(asked, read=replace(asked.read, levels=shallow))
     least = float(LEVELS.at_least)
