@@ -82,7 +82,16 @@ class Release(NumberLike):
         {
             *("among", "around", "between", "bias", "center", "chosen", "clipped", "clipping", "decisions"),
             *("ends", "even", "excluded_clause", "excluded_records", "excluded_text", "exclusion_of_part"),
-            *("general_caveat", "horizon", "insufficient_budget", "law", "left_away", "moved", "noise"),
+            *(
+                "day",
+                "general_caveat",
+                "horizon",
+                "insufficient_budget",
+                "law",
+                "left_away",
+                "moved",
+                "noise",
+            ),
             *("perhaps_of_nothing", "rule", "selected", "shape", "shown_between", "stated_exclusion"),
             *("step", "steps", "whole"),
         }
