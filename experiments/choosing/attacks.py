@@ -123,7 +123,7 @@ def _budget(policy: str, value: float) -> float:
 
 
 def held(shape: Shape, runs: int, seed: int) -> float:
-    """Return how often what is said held: alone, or of the group that it held of least often."""
+    """Return how often what is said held: alone, or over all groups."""
     warnings.simplefilter("ignore")
     data = shape.data(1)
     grouped = shape.groups > 1

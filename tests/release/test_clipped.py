@@ -14,6 +14,7 @@ import pytest
 import prdp
 from prdp.policy import Policy
 from prdp.release.clipped import ClippedTerms
+from prdp.testing import simulate
 
 
 def terms(policy: str, low: int = 0, high: int = 10**9, column: str | None = "v") -> ClippedTerms:
@@ -91,6 +92,26 @@ def test_records_below_the_value_that_is_named_all_count_fully(share: str) -> No
     below = values[values <= least]
     assert (below * 2 ** (1 / 8) <= at * np.minimum(100, 10_000 / below) * 2 ** (-1 / 8) * 1.001).all()
     assert choices["clipped"].startswith("v above ")
+
+
+def test_a_value_next_to_a_power_of_ten_keeps_its_digits() -> None:
+    assert stated(terms("CASE WHEN v < 10000 THEN 10 ELSE 0.1 END"), 2_000)[1] == "v > 9999"
+
+
+def test_dropped_tiers_alone_are_excluded_and_none_that_was_kept() -> None:
+    values = np.concatenate([np.full(2_000, 5_000), np.full(200, 20_000)])
+    table = prdp.open(
+        {"v": values},
+        policy="CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END",
+        bounds={"v": (1, 10**7)},
+        synthetic=True,
+    )
+    found = set()
+    for share in ("1/2", "1/100"):
+        for release in simulate(table, prdp.count(), share=share, runs=40, seed=1):
+            if release.excludes:
+                found.add((dict(release.choices)["budget tiers"].split(",")[0], release.excludes))
+    assert found == {("1 of 3", "excludes v above 9,999"), ("2 of 3", "excludes v above 99,990")}
 
 
 def test_one_budget_for_all_clips_nothing_and_says_nothing() -> None:

@@ -89,6 +89,8 @@ STATED: dict[str, Release] = {
     "dropped, none": dropped("above", thresholds=0, scales=Fraction(0)),
     "dropped, seen": dropped("above", seen="all"),
     "said in values": replace(clipped("above"), clipped=TERMS),
+    **{f"whole, {sides}": replace(clipped(sides), whole=True) for sides in SIDES},
+    "whole, next to no noise": replace(clipped("above"), whole=True, noise_scales=(Fraction(1, 50),)),
 }
 CHOSEN = Ranked(
     quantile=Fraction(1, 2), lows=(1, 5), highs=(5, 9), weights=(3, 4), scale=Fraction(2), clipping=POINT

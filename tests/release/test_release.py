@@ -343,6 +343,21 @@ def test_a_truth_that_cannot_be_negative_has_no_low_end_below_zero() -> None:
     assert owed.interval(tail_factor=8)[1] == 0
 
 
+@pytest.mark.parametrize("steps", [-165, -164, -6, -5, -4, 0, 4, 5, 6, 15, 25, 164, 165])
+@pytest.mark.parametrize("scale", [Fraction(1, 100), Fraction(30)])
+def test_a_count_as_it_is_shown_lies_in_its_interval(steps: int, scale: Fraction) -> None:
+    """Answers lie on a finer lattice, and an end may be the answer itself, or next to it."""
+    facts = {"steps": steps, "step": Fraction(1, 10), "noise_scales": (scale,), "whole": True}
+    for clipping in (CLIPPING, replace(CLIPPING, blind=True), None):
+        shown = replace(CLIPPED, clipping=clipping, **facts)  # type: ignore[arg-type]
+        for level in (0.5, 0.95):
+            low, high = shown.interval(level)
+            assert low <= shown.value <= high
+            fine = replace(shown, whole=False).interval(level)
+            assert fine[0] - 1 < low <= fine[0]
+            assert fine[1] <= high < fine[1] + 1 or high == fine[1]
+
+
 def test_an_end_further_away_than_twice_the_answer_is_in_the_words_alone() -> None:
     small = replace(CLIPPED, steps=60 << 20, clipped=terms("balance", 2_500_000), whole=True)
     assert (

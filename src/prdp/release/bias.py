@@ -37,6 +37,12 @@ _CLEAR = Fraction(1, 4)
 _APART = Fraction(3, 10)
 """Share for what is added up, where what was kept was chosen by the noise, for the outcome that all was."""
 
+_BEYOND_KEPT = Fraction(5, 4)
+"""Multiple of the ratio of the last tier that was kept, above which records are said to be excluded.
+
+It is more than what budgets and values are rounded by, so that no record of that tier is named. The next tier
+begins at 4 times the ratio."""
+
 _LAST = Fraction(3, 4)
 """Share of a tier's failures on the pulled side for its being the last one that was kept; the
 rest are for its being below that, and for its being dropped."""
@@ -440,8 +446,9 @@ class Dropped:
 
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget records are excluded: where they were dropped."""
-        out = self.apart and tail_factor is None and not self.nothing
-        return (self.at, self.at) if out and self.at is not None else None
+        if self.at is None or self.nothing or not self.apart or tail_factor is not None:
+            return None
+        return (_BEYOND_KEPT * self.at,) * 2
 
     def pulling(
         self,

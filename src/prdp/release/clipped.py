@@ -342,7 +342,9 @@ def _rounded_down(size: float) -> float:
     """Return a size with a few digits, rounded toward zero: below it, nothing is clipped."""
     if size <= 0:
         return 0.0
-    unit = 10.0 ** (math.floor(math.log10(size)) - _DIGITS + 1)
+    exponent = math.floor(math.log10(size))
+    exponent -= 10.0**exponent > size  # the logarithm of what is next to a power of ten is rounded up to it
+    unit = 10.0 ** (exponent - _DIGITS + 1)
     return math.floor(size / unit) * unit
 
 

@@ -273,11 +273,13 @@ class Around:
         error_bounds: How far from the answer the truth may lie.
         step: What one step is worth.
         sign: The sign that the truth has, unless it is zero; 0 for any.
+        whole: Whether the answer is shown as a whole number, which lies within the ends as well.
     """
 
     error_bounds: ErrorBounds
     step: Fraction
     sign: int = 0
+    whole: bool = False
 
     def ends(self, steps: int) -> Ends:
         """Return the ends around an answer of so many steps, which lies within them.
@@ -292,7 +294,23 @@ class Around:
     @property
     def in_parts(self) -> Callable[[int], WholeEnds]:
         """The function from an answer's steps to its ends, in whole numbers of ``unit``."""
-        return self.error_bounds.around(self.sign)
+        found = self.error_bounds.around(self.sign)
+        return self._around_shown(found) if self.whole else found
+
+    def _around_shown(self, found: Callable[[int], WholeEnds]) -> Callable[[int], WholeEnds]:
+        """Return the same with ends that have the rounded answer between them, as most have anyway."""
+        up, down = self.step.as_integer_ratio()
+        times = down * self.error_bounds.parts
+
+        def ends(steps: int) -> WholeEnds:
+            low, high = found(steps)
+            whole, rest = divmod(2 * steps * up + down, 2 * down)
+            whole -= not rest and whole % 2  # a half goes to the even number
+            shown = whole * times
+            low = None if low is None else min(low, shown // up)
+            return low, None if high is None else max(high, -(-shown // up))
+
+        return ends
 
     @property
     def unit(self) -> Fraction:

@@ -294,7 +294,7 @@ class Release(NumberLike):
             return Around(ErrorBounds(far, far), self.step)
         found = error_bounds(self.noise_scales, self.noise, self.clipping, failure, tail_factor)
         known = self.clipping is not None and tail_factor != 1 and not self.even
-        return Around(found, self.step, self.clipping.sign if self.clipping and known else 0)
+        return Around(found, self.step, self.clipping.sign if self.clipping and known else 0, self.whole)
 
     @property
     def even(self) -> bool:
@@ -567,8 +567,8 @@ def tail_factor_of(tail_factor: float | Fraction | str) -> Fraction:
     most = _read(tail_factor)
     if most is None or most < 1:
         raise InvalidRequest(
-            f"interval(reach={_quoted(tail_factor)}) says how many times its cap a record may count for: "
-            "give 1 or more, up to 1e400."
+            f"interval(tail_factor={_quoted(tail_factor)}) says how many times its cap a record may count "
+            "for: give 1 or more, up to 1e400."
         )
     return most
 

@@ -384,8 +384,10 @@ def std_errors_of(column: Sequence[Release]) -> list[float | None]:
 
 def cvs_of(column: Sequence[Release]) -> list[float | None]:
     """Return the coefficients of variation of the answers, as ``Release.cv`` does."""
-    pairs = zip(std_errors_of(column), values_of(column), strict=True)
-    return [None if error is None or not value else error / abs(value) for error, value in pairs]
+    if not (isinstance(column, ReleaseColumn) and column.is_columnar):
+        return [release.cv for release in column]
+    pairs = zip(std_errors_of(column), column.exact(), strict=True)
+    return [None if error is None or not exact else error / abs(float(exact)) for error, exact in pairs]
 
 
 def _all_ends(column: ReleaseColumn) -> list[tuple[float, float]]:
