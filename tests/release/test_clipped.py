@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import prdp
+from prdp.plan.queries import Query
 from prdp.policy import Policy
+from prdp.release.bias import Dropped, TierClipping
 from prdp.release.clipped import ClippedTerms
 from prdp.testing import simulate
 
@@ -98,20 +100,30 @@ def test_a_value_next_to_a_power_of_ten_keeps_its_digits() -> None:
     assert stated(terms("CASE WHEN v < 10000 THEN 10 ELSE 0.1 END"), 2_000)[1] == "v > 9999"
 
 
-def test_dropped_tiers_alone_are_excluded_and_none_that_was_kept() -> None:
-    values = np.concatenate([np.full(2_000, 5_000), np.full(200, 20_000)])
+@pytest.mark.parametrize(("query", "seen"), [(prdp.count(), {"1", "2"}), (prdp.sum("v"), {"1"})])
+def test_dropped_tiers_alone_are_named_and_none_that_was_kept(query: Query, seen: set[str]) -> None:
     table = prdp.open(
-        {"v": values},
+        {"v": np.concatenate([np.full(2_000, 5_000), np.full(200, 95_000)])},
         policy="CASE WHEN v < 10000 THEN 10 WHEN v < 100000 THEN 1 ELSE 0.1 END",
         bounds={"v": (1, 10**7)},
         synthetic=True,
     )
     found = set()
     for share in ("1/2", "1/100"):
-        for release in simulate(table, prdp.count(), share=share, runs=40, seed=1):
-            if release.excludes:
-                found.add((dict(release.choices)["budget tiers"].split(",")[0], release.excludes))
-    assert found == {("1 of 3", "excludes v above 9,999"), ("2 of 3", "excludes v above 99,990")}
+        for release in simulate(table, query, share=share, runs=40, seed=1):
+            kept = dict(release.choices)["budget tiers"].split(" of ")[0]
+            pull = release.clipping
+            dropped = isinstance(pull, Dropped) or (
+                isinstance(pull, TierClipping) and all(tier.nothing for tier in pull.tiers[: pull.kept])
+            )
+            if kept != "3" and dropped:
+                (end,) = release.clipped_from
+                assert end.value == (9_999 if kept == "1" else 99_990)
+                assert f"v above {end.value:,.0f}" in dict(release.choices)["clipped"]
+                if release.excludes:
+                    assert release.excludes.endswith(f"v above {end.value:,.0f}")
+                found.add(kept)
+    assert found >= seen
 
 
 def test_one_budget_for_all_clips_nothing_and_says_nothing() -> None:

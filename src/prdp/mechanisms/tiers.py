@@ -19,7 +19,7 @@ from prdp.mechanisms._threshold import Points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
-from prdp.release.bias import Dropped
+from prdp.release.bias import ABOVE_KEPT, Dropped
 from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
 
 _STRIDE = 2
@@ -156,6 +156,6 @@ class Tiers:
             ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
-        at = law.noises[kept - 1].scale * share
+        at = law.noises[kept - 1].scale * share * ABOVE_KEPT
         dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=at, apart=apart)
         return Answer(0, step, law.noises[:kept], choices, clipping=dropped)

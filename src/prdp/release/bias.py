@@ -37,8 +37,8 @@ _CLEAR = Fraction(1, 4)
 _APART = Fraction(3, 10)
 """Share for what is added up, where what was kept was chosen by the noise, for the outcome that all was."""
 
-_BEYOND_KEPT = Fraction(5, 4)
-"""Multiple of the ratio of the last tier that was kept, above which records are said to be excluded.
+ABOVE_KEPT = Fraction(5, 4)
+"""Multiple of the highest ratio of a tier that was kept, above which records are said to be dropped.
 
 It is more than what budgets and values are rounded by, so that no record of that tier is named. The next tier
 begins at 4 times the ratio."""
@@ -390,7 +390,8 @@ class Dropped:
         above: Whether there may be values above zero.
         seen: Whether the noise in the answer was seen before it was decided what to keep.
         unknown: Whether what was dropped may add up to anything.
-        at: How many steps a unit of budget counts for at most in what was kept; None where it is unknown.
+        at: A number of steps that a unit of budget counts for, above all that was kept and below all that was
+            dropped; None where none is known.
         apart: Whether intervals exclude what was dropped, as nothing of it was visible.
     """
 
@@ -446,9 +447,8 @@ class Dropped:
 
     def excludes(self, tail_factor: TailFactor) -> tuple[Fraction, Fraction] | None:
         """Return beyond how many steps for a unit of budget records are excluded: where they were dropped."""
-        if self.at is None or self.nothing or not self.apart or tail_factor is not None:
-            return None
-        return (_BEYOND_KEPT * self.at,) * 2
+        out = self.apart and tail_factor is None and not self.nothing
+        return (self.at, self.at) if out and self.at is not None else None
 
     def pulling(
         self,
@@ -597,7 +597,7 @@ class TierClipping:
     def at(self) -> Fraction:
         """Steps for each unit of budget up to which every record counts in full."""
         clipped = (tier.at for tier in self.tiers[: self.kept] if not tier.nothing)
-        return next(clipped, self.last.most)
+        return next(clipped, ABOVE_KEPT * self.last.most)
 
     @property
     def insufficient_budget(self) -> bool:
@@ -610,7 +610,7 @@ class TierClipping:
         ends = [(factor * self.last.at, self.last.most)]
         beyond = self.tiers[self.kept :]
         apart = self.apart and tail_factor is None
-        ends += [(self.last.most if apart else tier.at, tier.most) for tier in beyond]
+        ends += [(ABOVE_KEPT * self.last.most if apart else tier.at, tier.most) for tier in beyond]
         return next(((end, end) for end, most in ends if end < most), None)
 
     def pulled(self, tail_factor: TailFactor) -> tuple[bool, bool]:  # noqa: ARG002  (lower tiers need no reach)
