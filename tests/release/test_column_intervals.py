@@ -89,12 +89,14 @@ STATED: dict[str, Release] = {
     "dropped, none": dropped("above", thresholds=0, scales=Fraction(0)),
     "dropped, seen": dropped("above", seen="all"),
     "said in values": replace(clipped("above"), clipped=TERMS),
-    **{f"whole, {sides}": replace(clipped(sides), whole=True) for sides in SIDES},
-    "whole, next to no noise": replace(clipped("above"), whole=True, noise_scales=(Fraction(1, 50),)),
 }
 CHOSEN = Ranked(
     quantile=Fraction(1, 2), lows=(1, 5), highs=(5, 9), weights=(3, 4), scale=Fraction(2), clipping=POINT
 )
+WHOLE: dict[str, Release] = {
+    **{f"whole, {sides}": replace(clipped(sides), whole=True) for sides in SIDES},
+    "whole, next to no noise": replace(clipped("above"), whole=True, noise_scales=(Fraction(1, 50),)),
+}
 BY_THEMSELVES: dict[str, Release] = {
     "a range": replace(ONE, bias=None, ends=(Fraction(-3), Fraction(8))),
     "chosen": replace(ONE, bias=None, chosen=CHOSEN),
@@ -127,7 +129,8 @@ def shifted(column: ReleaseColumn, by: int, plus: int = 0) -> ReleaseColumn:
 
 EACH = {**STATED, **BY_THEMSELVES}
 COLUMNS = {
-    **{name: column_of([one]) for name, one in EACH.items()},
+    **{name: column_of([one]) for name, one in (EACH | WHOLE).items()},
+    "whole, all of them": column_of(list(WHOLE.values())),
     "all of them": column_of(list(STATED.values())),
     "ranges among others": column_of(list(EACH.values())),
     "means": mean_of(
