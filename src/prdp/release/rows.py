@@ -336,8 +336,8 @@ def values_of(column: Sequence[Release]) -> list[int] | list[float]:
     if all(one.whole for one in template):
         exact = column.exact() if isinstance(column, ReleaseColumn) else [one.exact for one in column]
         whole = list(map(round, exact))
-        if all(-(2**63) <= number < 2**63 for number in whole):  # as frames have them
-            return whole
+        fits = all(-(2**63) <= number < 2**63 for number in whole)  # as frames have them
+        return whole if fits else [float(number) for number in whole]
     if isinstance(column, ReleaseColumn):
         steps = [(one.step.numerator, one.step.denominator) for one in column.templates]
         return [number * steps[which][0] / steps[which][1] for number, which in column.numbers()]
