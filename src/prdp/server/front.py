@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -121,6 +124,25 @@ class Change(Body):
     role: Role | None = None
 
 
+class Turns:
+    """Has few questions planned at once, and few of one person's waiting: other routes have other threads."""
+
+    def __init__(self, at_once: int = 3, of_each: int = 8) -> None:
+        self._room, self._of_each = asyncio.Semaphore(at_once), of_each
+        self._asking: Counter[int] = Counter()
+
+    async def take(self, person: int, work: Callable[[], RouteReply]) -> RouteReply:
+        """Do a person's work when it is its turn."""
+        if self._asking[person] >= self._of_each:
+            raise RequestRefused("too_many")
+        self._asking[person] += 1
+        try:
+            async with self._room:
+                return await run_in_threadpool(work)
+        finally:
+            self._asking[person] -= 1
+
+
 @dataclass(frozen=True)
 class Service:
     """What the routes work with.
@@ -134,6 +156,7 @@ class Service:
         rate: How many requests an address may send a second; 0 for any number.
         sign_ins: The rate limit of sign-ins.
         passwords: Hashes passwords.
+        turns: Limits how many questions are planned at once.
         clock: The time.
     """
 
@@ -145,6 +168,7 @@ class Service:
     rate: float = 50
     sign_ins: Rates = field(default_factory=lambda: Rates(0.5, 20))
     passwords: Passwords = field(default_factory=Passwords)
+    turns: Turns = field(default_factory=Turns)
     patience: Patience = field(default_factory=Patience)
     clock: Callable[[], float] = time.time
 
@@ -241,7 +265,8 @@ def sign_in(call: RouteCall) -> RouteReply:
     if not service.sign_ins.allows(call.address):
         raise RequestRefused("too_many")
     with service.store.reading() as rows:
-        person, stored = accounts.password_of(rows, body.name)
+        known = re.fullmatch(accounts.NAME, body.name)
+        person, stored = accounts.password_of(rows, body.name) if known else (0, None)
     if not service.passwords.fits(stored, body.password):
         raise RequestRefused("sign_in")
     with service.store.writing() as rows:
@@ -316,10 +341,10 @@ def list_tables(call: RouteCall) -> RouteReply:
     """Return the tables that one may see."""
     with call.service.store.reading() as rows:
         names = call.may_see(rows)
-        left = dict(rows.all("SELECT name, left_parts FROM {}datasets"))
+        left = {name: max(0, purses.left_of_table(rows, name)) for name in names}
     tables = [
         {"name": name, "columns": len(served.facts.schema), "policy": str(served.facts.policy.text),
-         "remaining": purses.share_of(left.get(name, 0))}
+         "remaining": purses.share_of(left[name])}
         for name, served in call.service.planner.served.items()
         if name in names
     ]  # fmt: skip
@@ -338,7 +363,7 @@ def budget(call: RouteCall) -> RouteReply:
     """Return what one may spend of a table's budget, and what is left of it."""
     with call.service.store.reading() as rows:
         name = call.table(rows)
-        (left,) = rows.one("SELECT left_parts FROM {}datasets WHERE name = ?", name)
+        left = max(0, purses.left_of_table(rows, name))
         mine = purses.purse(rows, call.person.id, name)
     return RouteReply(200, {"mine": mine, "table": {"remaining": purses.share_of(left)}})
 
@@ -370,11 +395,11 @@ def preview(call: RouteCall) -> RouteReply:
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
     found = call.service.planner.preview(call.body.statement, call.body.share, call.body.rows, may_see)
-    return RouteReply(200, {"answers": answers_to_json(found), "stand_in": True})
+    return RouteReply(200, {"answers": answers_to_json(found), "synthetic": True})
 
 
 def ask(call: RouteCall) -> RouteReply:
-    """AskBody a question: what it costs is spent for ever; its answer appears at ``publish_at``."""
+    """Ask a question: what it costs is spent for ever; its answer appears at ``publish_at``."""
     body = call.body
     if not re.fullmatch("[A-Za-z0-9_-]{1,64}", call.key) or _CONTROL.search(body.purpose):
         raise RequestRefused("invalid")
@@ -612,6 +637,7 @@ _HEADERS = {
     "base-uri 'none'; frame-ancestors 'none'",
     "referrer-policy": "same-origin",  # with none, browsers send forms without their origin
 }
+_SECURE_HEADERS = {"strict-transport-security": "max-age=31536000"}
 _ALWAYS = ("malformed", "host", "not_signed_in", "origin", "role", "scope", "not_found", "wrong_method",
            "too_many", "failed", "busy")  # fmt: skip
 _OF_BODIES = ("too_slow", "too_large", "wrong_type", "invalid")
@@ -657,7 +683,7 @@ def application(service: Service) -> Any:
         app,
         rates,
         lambda code: refusal(RequestRefused(code)),
-        _HEADERS,
+        _HEADERS | (_SECURE_HEADERS if service.secure else {}),
         lambda scope: _stranger(service, scope),
     )
 
@@ -753,14 +779,19 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
             raise RequestRefused("role")
         if person.scopes != _ALL and (not route.scope or route.scope not in person.scopes):
             raise RequestRefused("scope")
+    path = {name: unquote(value) for name, value in request.path_params.items()}
+    if any(map(_CONTROL.search, path.values())):
+        raise RequestRefused("used" if route.handler is accept else "not_found")
     body = await _body(service, route, request)
     clock = service.clock()
     call = RouteCall(
-        service, person, {name: unquote(value) for name, value in request.path_params.items()},
-        dict(request.query_params), body, request.headers.get("idempotency-key", ""), address,
-        math.ceil(clock), math.floor(clock),
+        service, person, path, dict(request.query_params), body,
+        request.headers.get("idempotency-key", ""), address, math.ceil(clock), math.floor(clock),
     )  # fmt: skip
-    reply = await run_in_threadpool(route.handler, call)
+    if route.handler in _PLANNING:
+        reply = await service.turns.take(person.id, partial(route.handler, call))
+    else:
+        reply = await run_in_threadpool(route.handler, call)
     headers = dict(reply.headers)
     if reply.facts is None:
         return Response(None, reply.status, headers)
@@ -770,6 +801,7 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
 
 
 _ALL = frozenset({"session"})
+_PLANNING = (plan, preview, ask)
 
 
 def _person_of(service: Service, request: Request) -> Person:

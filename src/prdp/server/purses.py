@@ -48,29 +48,38 @@ def left(rows: StoreRows, person: int, dataset: str, kind: str) -> int:
     )
     if purse is None:
         return 0
+    return int(purse[0]) - _held(rows, "person = ? AND dataset = ? AND kind = ?", person, dataset, kind)
+
+
+def left_of_table(rows: StoreRows, dataset: str) -> int:
+    """Return the parts of a table's budget that are neither spent nor held, as far as the store knows."""
+    found = rows.one("SELECT left_parts FROM {}datasets WHERE name = ?", dataset)
+    return 0 if found is None else int(found[0]) - _held(rows, "dataset = ?", dataset)
+
+
+def _held(rows: StoreRows, condition: str, *values: Any) -> int:
+    """Return the parts that requests in the queue will take.
+
+    What is spent and what is held are shown as one: when a charge is made within its slot shows nowhere.
+    """
     (held,) = rows.one(
-        "SELECT coalesce(sum(parts), 0) FROM {}requests r WHERE person = ? AND dataset = ? AND kind = ? "
-        "AND state = 'queued' AND NOT EXISTS (SELECT 1 FROM {}spends s WHERE s.request = r.id)",
-        person,
-        dataset,
-        kind,
+        f"SELECT coalesce(sum(parts), 0) FROM {{}}requests r WHERE {condition} AND state = 'queued' "
+        "AND NOT EXISTS (SELECT 1 FROM {}spends s WHERE s.request = r.id)",
+        *values,
     )
-    return int(purse[0]) - int(held)
+    return int(held)
 
 
 def purse(rows: StoreRows, person: int, dataset: str) -> dict[str, Any]:
     """Return a person's purses for a table, as JSON has them."""
-    found = {
-        kind: (int(total), int(spent))
-        for kind, total, spent in rows.all(
-            "SELECT kind, granted, spent FROM {}purses WHERE person = ? AND dataset = ?", person, dataset
-        )
-    }
+    found = dict(
+        rows.all("SELECT kind, granted FROM {}purses WHERE person = ? AND dataset = ?", person, dataset)
+    )
     shown: dict[str, Any] = {"table": dataset}
     for kind in KINDS:
-        total, spent = found.get(kind, (0, 0))
-        free = max(0, left(rows, person, dataset, kind))
-        shown[kind] = {"granted": share_of(total), "spent": share_of(spent), "left": share_of(free)}
+        total, free = int(found.get(kind, 0)), left(rows, person, dataset, kind)
+        spent = {"spent": share_of(total - free), "left": share_of(max(0, free))}
+        shown[kind] = {"granted": share_of(total), **spent}
     return shown
 
 
@@ -85,20 +94,13 @@ def grant(
         raise RequestRefused("role")
     for kind in KINDS:
         parts = parts_of(wanted[kind])
-        spent = rows.one(
-            "SELECT spent FROM {}purses WHERE person = ? AND dataset = ? AND kind = ?", person, dataset, kind
-        )
-        if spent is None:
+        purse_of = "person = ? AND dataset = ? AND kind = ?"
+        before = rows.one(f"SELECT granted FROM {{}}purses WHERE {purse_of}", person, dataset, kind)
+        if before is None:
             rows.insert("purses", person=person, dataset=dataset, kind=kind, granted=parts)
-        elif spent[0] > parts:
+        elif before[0] - left(rows, person, dataset, kind) > parts:
             raise RequestRefused("below_spent")
         else:
-            rows.run(
-                "UPDATE {}purses SET granted = ? WHERE person = ? AND dataset = ? AND kind = ?",
-                parts,
-                person,
-                dataset,
-                kind,
-            )
+            rows.run(f"UPDATE {{}}purses SET granted = ? WHERE {purse_of}", parts, person, dataset, kind)
     body = {"person": person, "table": dataset, **{kind: wanted[kind] for kind in KINDS}}
     audit.append(rows, now, actor.id if actor else audit.SERVER, "purse", body)

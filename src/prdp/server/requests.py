@@ -155,13 +155,7 @@ def _body(asked: PlannedQuestion | Request, number: str) -> dict[str, Any]:
 
 def _refuse_beyond_the_table(rows: StoreRows, asked: PlannedQuestion) -> None:
     """Refuse what the table's budget has no room for beside what is in the queue, where that can be known."""
-    (there,) = rows.one("SELECT left_parts FROM {}datasets WHERE name = ?", asked.dataset)
-    (held,) = rows.one(
-        "SELECT coalesce(sum(parts), 0) FROM {}requests r WHERE dataset = ? AND state = 'queued' "
-        "AND NOT EXISTS (SELECT 1 FROM {}spends s WHERE s.request = r.id)",
-        asked.dataset,
-    )
-    if not asked.narrow and int(there) - int(held) < asked.parts:
+    if not asked.narrow and purses.left_of_table(rows, asked.dataset) < asked.parts:
         raise RequestRefused("budget")
 
 

@@ -1,0 +1,120 @@
+"""What was tried against a server and once worked, or could have: each way in stays closed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prdp.server import requests
+from prdp.server.front import ROUTES, Turns, application
+from tests.server.serving import COUNT, Said, Served, StepClock, opened, people, write_project
+
+PRIVATE_KEYS = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
+
+
+def shown_of_budgets(served: Served) -> list[Any]:
+    """Return all that anybody is shown of purses and budgets."""
+    mine = [served.ask("GET", "/v1/me", who=who).facts for who in ("ana", "ben", "olga")]
+    tables = served.ask("GET", "/v1/tables", who="olga").facts
+    budget = served.ask("GET", "/v1/tables/visits/budget", who="ben").facts["table"]
+    return [mine, tables, budget, served.ask("GET", "/v1/people", who="stan").facts]
+
+
+@pytest.mark.parametrize(
+    ("table", "statement", "share"), [("visits", COUNT, "0.02"), ("loans", PRIVATE_KEYS, "0.4")]
+)
+def test_when_a_charge_is_made_within_its_slot_shows_in_no_purse_and_no_budget(
+    served: Served, table: str, statement: str, share: str
+) -> None:
+    people(served)
+    nothing_asked = shown_of_budgets(served)
+    number = served.request("ana", statement, share).facts["id"]
+    admitted = shown_of_budgets(served)
+    assert admitted != nothing_asked
+    with served.store.reading() as rows:
+        first = requests.by_id(rows, number)
+    served.lines[table].answers(first)
+    assert served.rows("SELECT count(*) FROM {}spends")[0][0] > 0
+    assert shown_of_budgets(served) == admitted
+
+
+def test_what_a_queued_question_will_take_cannot_be_withdrawn_from_its_purse(served: Served) -> None:
+    people(served)
+    number = served.request("ben", COUNT, "0.04").facts["id"]
+    less = {"alone": "0.03", "approved": "0"}
+    assert served.ask("PUT", "/v1/people/4/purses/visits", less, "stan").code == "below_spent"
+    served.run("visits")
+    assert served.state(number, "ben")["release"] == number
+
+
+def asked_at_once(served: Served, calls: list[tuple[str, str, Any, str]], then: Callable[[], None]) -> Any:
+    """Send requests at once; return the first's reply, which must come before ``then`` lets the others go."""
+
+    async def all_of_them() -> tuple[list[Said], Said]:
+        async def ask(method: str, path: str, body: Any, who: str) -> Said:
+            raw = json.dumps(body).encode() if body is not None else b""
+            headers = {"host": "127.0.0.1:8080", "origin": "http://127.0.0.1:8080"}
+            headers |= {"cookie": served.cookies[who], "content-type": "application/json"}
+            return await served._asked(method, path, raw, headers)
+
+        tasks = [asyncio.create_task(ask(*call)) for call in calls]
+        try:
+            await asyncio.sleep(0)
+            light = await asyncio.wait_for(ask("GET", "/v1/me", None, "uwe"), 60)
+        finally:
+            then()
+        return list(await asyncio.gather(*tasks)), light
+
+    return asyncio.run(all_of_them())
+
+
+def test_whoever_plans_much_holds_up_nobody_s_sign_in_and_is_told_to_wait(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    turns = Turns(at_once=2, of_each=3)
+    busy = replace(served, app=application(replace(served.service, turns=turns)))
+    go_on, planned = threading.Event(), served.service.planner.plan
+
+    def slow(*given: Any) -> Any:
+        assert go_on.wait(120)
+        return planned(*given)
+
+    monkeypatch.setattr(served.service.planner, "plan", slow)
+    question = {"statement": COUNT, "share": "0.01"}
+    calls = [("POST", "/v1/plans", question, "ana")] * 50 + [("POST", "/v1/plans", question, "ben")]
+    said, light = asked_at_once(busy, calls, go_on.set)
+    assert light.status == 200
+    assert [one.status for one in said].count(200) == 3 + 1
+    assert {one.code for one in said if one.status != 200} == {"too_many"}
+    assert busy.ask("POST", "/v1/plans", question, "ana").status == 200
+
+
+@pytest.mark.slow
+def test_a_store_in_postgresql_is_asked_for_no_text_that_it_cannot_hold(
+    tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    address = new_database()
+    mark = "&" if "?" in address else "?"
+    write_project(tmp_path, f"{address}{mark}ledger=visits", f"{address}{mark}ledger=loans")
+    served = people(opened(tmp_path, StepClock(), {}))
+    for route in ROUTES:
+        path = route.path
+        for name in ("code", "token", "table", "request", "release", "person"):
+            path = path.replace(f"{{{name}}}", "a%00b")
+        if path != route.path:
+            sent = {"password": "x" * 20} if route.body else None
+            for who in ("olga", "ana", "stan"):
+                said = served.ask(route.method, path, sent, who)
+                assert said.status in {403, 404, 410, 422}, (route, who, said)
+    for name in ("an\0a", "ana\ud800", "\0"):
+        body = json.dumps({"name": name, "password": "x" * 20}).encode()
+        assert served.ask("POST", "/v1/sessions", body).status in {400, 401, 422}
+    assert served.ask("GET", "/v1/releases?table=a%00b", who="ana").status == 404
