@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from prdp.server import requests
+from prdp.errors import InvalidRequest
+from prdp.server import requests, running
 from prdp.server.front import ROUTES, Turns, application
 from tests.server.serving import COUNT, Said, Served, StepClock, opened, people, write_project
 
@@ -95,6 +96,29 @@ def test_whoever_plans_much_holds_up_nobody_s_sign_in_and_is_told_to_wait(
     assert [one.status for one in said].count(200) == 3 + 1
     assert {one.code for one in said if one.status != 200} == {"too_many"}
     assert busy.ask("POST", "/v1/plans", question, "ana").status == 200
+
+
+def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Served) -> None:
+    people(served)
+    gone = [served.folder / name for name in ("visits.csv", "loans.csv", "visits.ledger", "loans.ledger")]
+    for path in gone:
+        path.unlink()
+    question = {"statement": "SELECT ward, SUM(days) AS s FROM visits GROUP BY ward", "share": "0.01"}
+    for path in ("/v1/plans", "/v1/previews"):
+        assert served.ask("POST", path, question, "ana").status == 200, path
+    assert served.ask("GET", "/v1/tables/visits", who="ana").status == 200
+    assert not any(path.exists() for path in gone)
+
+
+def test_an_invitation_opens_no_table_and_begins_no_ledger(tmp_path: Path) -> None:
+    path = write_project(tmp_path)
+    (tmp_path / "visits.csv").unlink()
+    running.init(path, "olga")
+    granted = {"visits": {"alone": "0.1", "approved": "0"}}
+    assert running.invite(path, "ana", "analyst", granted).startswith("prdp_")
+    with pytest.raises(InvalidRequest, match="no table 'nothing'"):
+        running.invite(path, "ana", "analyst", {"nothing": granted["visits"]})
+    assert not list(tmp_path.glob("*.ledger"))
 
 
 @pytest.mark.slow

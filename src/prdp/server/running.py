@@ -170,7 +170,7 @@ def invite(path: Path, name: str, role: str, granted: Mapping[str, Mapping[str, 
     if role not in accounts.ROLES:
         raise InvalidRequest(f"--role {role} is none: choose one of {', '.join(accounts.ROLES)}.")
     for table in granted:
-        if table not in read or read.is_join(table):
+        if table not in set(read) or read.is_join(table):  # "in read" would open it
             raise InvalidRequest(f"{read.file.path.name} has no table {table!r} to be served.")
     now = int(time.time())
     with opened(read).writing() as rows:

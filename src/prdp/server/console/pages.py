@@ -236,7 +236,8 @@ class _Console:
 
     async def tables(self, visit: Visit) -> Response:
         """List the tables that the visitor may ask about."""
-        return self._shown("tables.html", visit, **await visit.rest.get("/v1/tables"))
+        purses = {one["table"]: one for one in visit.me["purses"]}
+        return self._shown("tables.html", visit, purses=purses, **await visit.rest.get("/v1/tables"))
 
     async def table(self, visit: Visit) -> Response:
         """Show what is public about a table."""
@@ -251,12 +252,18 @@ class _Console:
 
     async def ask(self, visit: Visit) -> Response:
         """Show an empty question."""
-        table = visit.request.query_params.get("table", "")
-        return self._asking(visit, table=table, statement="", share="0.01")
+        return await self._asking(visit, statement="", share="0.01")
 
-    def _asking(self, visit: Visit, *, status: int = 200, **facts: Any) -> Response:
-        empty = {"table": "", "plan": None, "preview": None, "purpose": "", "key": "", "bar": ""}
-        return self._shown("ask.html", visit, status=status, **(empty | facts))
+    async def _asking(self, visit: Visit, *, status: int = 200, **facts: Any) -> Response:
+        """Show a question, with the columns of the table that it is about, where that is known."""
+        known: list[str] = visit.me["tables"]
+        wanted = (facts.get("plan") or {}).get("table") or visit.form.get("table")
+        wanted = wanted or visit.request.query_params.get("table") or "".join(known[:1])
+        table = None
+        if wanted in known:
+            table = await visit.rest.get(f"/v1/tables/{quote(wanted, safe='')}")
+        empty = {"plan": None, "preview": None, "purpose": "", "key": "", "bar": ""}
+        return self._shown("ask.html", visit, status=status, table=table, **(empty | facts))
 
     async def do_ask(self, visit: Visit) -> Response:
         """Plan, try on made-up rows, or spend."""
@@ -266,7 +273,7 @@ class _Console:
         try:
             if form["do"] == "preview":
                 found = await visit.rest.post("/v1/previews", asked)
-                return self._asking(
+                return await self._asking(
                     visit, preview=await run_in_threadpool(shown_answers, found["answers"]), **kept
                 )
             if form["do"] == "spend":
@@ -277,8 +284,8 @@ class _Console:
                 return _see(f"/requests/{quote(request['id'], safe='')}")
             plan = await self._planned(visit, asked)
         except RestRefused as refused:
-            return self._asking(visit, status=refused.status, refused=refused.message, **kept)
-        return self._asking(visit, plan=plan, bar=cost_bar(plan), key=uuid4().hex, **kept)
+            return await self._asking(visit, status=refused.status, refused=refused.message, **kept)
+        return await self._asking(visit, plan=plan, bar=cost_bar(plan), key=uuid4().hex, **kept)
 
     async def _planned(self, visit: Visit, asked: Mapping[str, str]) -> dict[str, Any]:
         """Return a plan with the purse that it would be spent from."""
@@ -328,7 +335,13 @@ class _Console:
         """List what waits for a decision."""
         found = await visit.rest.get("/v1/requests")
         waiting = [one for one in found["requests"] if one["state"] == "waiting"]
-        return self._shown("approvals.html", visit, requests=waiting)
+        people = (await visit.rest.get("/v1/people"))["people"]
+        purses = {
+            (one["name"], purse["table"]): purse["approved"] for one in people for purse in one["purses"]
+        }
+        tables = (await visit.rest.get("/v1/tables"))["tables"]
+        remaining = {one["name"]: one["remaining"] for one in tables}
+        return self._shown("approvals.html", visit, requests=waiting, purses=purses, remaining=remaining)
 
     async def decide(self, visit: Visit) -> Response:
         """Approve or deny a request."""
@@ -372,7 +385,7 @@ class _Console:
         return _see("/people?note=purse")
 
     async def set_access(self, visit: Visit) -> Response:
-        """Disable or enable a person, or make a new invitation."""
+        """Disable or enable a person, give them another role, or make a new invitation."""
         if visit.form.get("do") == "invite":
             made = await visit.rest.post(f"/v1/people/{visit.id}/invitation", {})
             found = await visit.rest.get("/v1/people")
@@ -380,18 +393,23 @@ class _Console:
             return await self._listed(
                 visit, invitation=_link(visit, made["invitation"]), invited=", ".join(names)
             )
-        body = {"disabled": visit.form.get("do") == "disable"}
-        await visit.rest.call("PATCH", f"/v1/people/{visit.id}", body)
+        change: Facts = {"disabled": visit.form.get("do") == "disable"}
+        if visit.form.get("do") == "role":
+            change = {"role": visit.form.get("role", "")}
+        try:
+            await visit.rest.call("PATCH", f"/v1/people/{visit.id}", change)
+        except RestRefused as refused:
+            return await self._listed(visit, status=refused.status, refused=refused.message)
         return _see("/people?note=access")
 
     async def audit(self, visit: Visit) -> Response:
         """Show some lines of the audit chain, the newest by default."""
         head = await visit.rest.get("/v1/audit/head")
         given = visit.request.query_params.get("from", "")
-        first = int(given) if given.isdecimal() and len(given) < 16 else max(1, int(head["number"]) - 199)
+        first = int(given) if given.isdecimal() and len(given) < 16 else max(0, int(head["number"]) - 199)
         audit = await visit.rest.get("/v1/audit", f"from={first}")
         last = int(audit["lines"][-1]["number"]) if audit["lines"] else first
-        before = max(1, first - 200) if first > 1 else None
+        before = max(0, first - 200) if first else None
         after = last + 1 if last < int(head["number"]) else None
         return self._shown("audit.html", visit, audit=audit, before=before, after=after)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -178,9 +178,28 @@ def moment(seconds: float | None) -> str:
     return f"{found.day} {found:%b %Y, %H:%M:%S} UTC"
 
 
-def facts(body: object) -> str:
-    """Return the facts of an audit line, as one line of text."""
-    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+_DIGITS = 12
+"""Letters of a hash that a page shows; the REST interface has all."""
+
+
+def facts(body: object) -> list[tuple[str, str]]:
+    """Return the facts of an audit line with their names; of a hash, its beginning.
+
+    >>> facts({"share": "0.01", "reason": None, "scopes": ["read", "ask"], "digest": "0" * 64})
+    [('share', '0.01'), ('scopes', 'read, ask'), ('digest', '000000000000…')]
+    >>> facts(None)  # the text was removed; the chain holds without it
+    [('text', 'removed')]
+    """
+    if not isinstance(body, Mapping):
+        return [("text", "removed")]
+    return [(str(name), _fact(value)) for name, value in body.items() if value not in (None, "")]
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{text[:_DIGITS]}…" if re.fullmatch("[0-9a-f]{32,}", text) else text
 
 
 def iso(seconds: float | None) -> str:
