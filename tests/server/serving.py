@@ -197,7 +197,7 @@ def opened(folder: Path, clock: StepClock, cookies: dict[str, str]) -> Served:
     if not store.is_there():
         store.lay_out()
     lines = open_lines(read, store, 4, clock)
-    planner = PublicPlanner(read, served_facts(read, lines))
+    planner = PublicPlanner(read, served_facts(lines))
     service = Service(
         store, planner, lambda: None, frozenset({ORIGIN}), rate=0, sign_ins=Rates(0, 0),
         passwords=accounts.Passwords(WEAK), clock=clock.now,

@@ -7,12 +7,13 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prdp.errors import InvalidRequest
+from prdp.errors import EngineFailure, InvalidRequest
 from prdp.server import requests, running
 from prdp.server.front import ROUTES, Turns, application
 from tests.server.serving import COUNT, Said, Served, StepClock, opened, people, write_project
@@ -101,13 +102,13 @@ def test_whoever_plans_much_holds_up_nobody_s_sign_in_and_is_told_to_wait(
 def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Served) -> None:
     people(served)
     gone = [served.folder / name for name in ("visits.csv", "loans.csv", "visits.ledger", "loans.ledger")]
-    for path in gone:
-        path.unlink()
+    for each in gone:
+        each.unlink()
     question = {"statement": "SELECT ward, SUM(days) AS s FROM visits GROUP BY ward", "share": "0.01"}
     for path in ("/v1/plans", "/v1/previews"):
         assert served.ask("POST", path, question, "ana").status == 200, path
     assert served.ask("GET", "/v1/tables/visits", who="ana").status == 200
-    assert not any(path.exists() for path in gone)
+    assert not any(each.exists() for each in gone)
 
 
 def test_an_invitation_opens_no_table_and_begins_no_ledger(tmp_path: Path) -> None:
@@ -142,3 +143,64 @@ def test_a_store_in_postgresql_is_asked_for_no_text_that_it_cannot_hold(
         body = json.dumps({"name": name, "password": "x" * 20}).encode()
         assert served.ask("POST", "/v1/sessions", body).status in {400, 401, 422}
     assert served.ask("GET", "/v1/releases?table=a%00b", who="ana").status == 404
+
+
+def declared_anew(served: Served, before: str, after: str) -> Served:
+    """Change a declaration of the project file, and start again."""
+    path = served.folder / "prdp.toml"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    return served.again()
+
+
+KEYS = ('keys = { ward = ["a", "b"] }', 'keys = { ward = ["a", "b", "c"] }')
+BY_WARD = "SELECT ward, SUM(days) AS s FROM visits GROUP BY ward"
+
+
+def test_a_question_that_waited_through_a_new_declaration_is_approved_by_nobody(served: Served) -> None:
+    people(served)
+    number = served.request("ana", BY_WARD, "0.15").facts["id"]
+    decided = {"approve": True, "digest": served.state(number, "ana")["digest"]}
+    anew = declared_anew(served, *KEYS)
+    path = f"/v1/requests/{number}/decision"
+    assert anew.ask("POST", path, decided, "stan").code == "plan_is_old"
+    denied = decided | {"approve": False, "reason": "other"}
+    assert anew.ask("POST", path, denied, "stan").facts["state"] == "denied"
+
+
+def test_a_question_that_was_charged_under_other_declarations_is_not_charged_again_beyond_the_purse(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    number = served.request("ana", BY_WARD, "0.06").facts["id"]
+    with served.store.reading() as rows:
+        first = requests.by_id(rows, number)
+    with monkeypatch.context() as broken:
+        broken.setattr("prdp.run.answer.guarded", failing)
+        with pytest.raises(EngineFailure):
+            served.lines["visits"].answers(first)
+    assert served.remaining("visits") == Fraction("0.94")
+    anew = declared_anew(served, *KEYS)
+    anew.run("visits")
+    assert anew.state(number, "ana")["failed"] == "plan_is_old"
+    assert anew.remaining("visits") == Fraction("0.94")
+    assert anew.request("ana", BY_WARD, "0.05").facts["state"] == "waiting"  # 0.04 is left alone
+
+
+def failing(*_: object) -> None:
+    raise EngineFailure
+
+
+def test_an_answer_about_one_snapshot_does_not_stand_for_the_next(served: Served) -> None:
+    people(served)
+    ledger = served.folder / "visits.ledger"
+    ledger.unlink()
+    first = declared_anew(served, 'source = "visits.csv"', 'source = "visits.csv"\nsnapshot = "2026-Q1"')
+    number = first.request("ana", COUNT).facts["id"]
+    first.run("visits")
+    assert first.plan("ana", COUNT)["stands"] == number
+    second = declared_anew(first, "2026-Q1", "2026-Q2")
+    assert second.plan("ana", COUNT)["stands"] is None
+    again = second.request("ana", COUNT).facts["id"]
+    assert again != number

@@ -1,54 +1,114 @@
-"""When an answer appears does not show how many records there are, measured on a real server."""
+"""Nothing that can be timed tells tables apart, measured on a real server by somebody who tries to."""
 
 from __future__ import annotations
 
-import math
+import random
 import time
+from collections.abc import Sequence
+from math import comb
 from pathlib import Path
 
 import pytest
 
-from prdp.server import audit, purses
-from tests.server.running import begun
-from tests.server.serving import write_project
+from prdp.server import purses
+from tests.server.running import Running, begun
 
-pytestmark = pytest.mark.slow
+LEARNED, GUESSED = 10, 50
+"""Rounds from which the attacker learns which table is the slower one, and rounds that are guessed."""
 
-QUESTIONS = 10
-SPREAD = 3.5
-"""Standard deviations of a fair guess: exceeded once in 2,000 runs."""
+TOO_MANY = 46
+"""Right guesses by chance in less than one of 10^9 runs; the first version was told apart in 97 of 100."""
+
+SIZES = {"small": 1, "large": 50_000}
+TABLE = """
+[tables.{name}]
+source = "{name}.csv"
+types = {{ days = "BIGINT", ward = "VARCHAR" }}
+policy = "10 / greatest(days, 1)"
+bounds = {{ days = [0, 100] }}
+"""
+
+PROBES = ("answer", "free question", "cancel", "health")
+Times = dict[str, list[tuple[float, float]]]
 
 
-def test_the_moment_at_which_answers_appear_does_not_tell_tables_apart(tmp_path: Path) -> None:
-    """Tables of 1 and 200,000 records: nearer neighbours are harder to tell apart.
+def right_guesses(pairs: Sequence[tuple[float, float]], chance: random.Random) -> int:
+    """Return how often an attacker is right who says of two times which one was the larger table's.
 
-    The first version handed answers out when they were ready: every one of the small table's came first.
+    Which way the times lie is learned from the first rounds; the other rounds are guessed.
     """
-    project = write_project(tmp_path, records=1)
-    (tmp_path / "loans.csv").write_text("fine,branch\n" + "7,north\n" * 200_000)
-    made = begun(project, "ana", alone="1")
+    larger = sum((many > few) - (many < few) for few, many in pairs[:LEARNED])
+    right = 0
+    for few, many in pairs[LEARNED:]:
+        first, second = (few, many) if (swapped := chance.random() < 0.5) else (many, few)
+        says_first = chance.random() < 0.5 if first == second else (first > second) == (larger >= 0)
+        right += says_first != swapped
+    return right
+
+
+def by_chance(successes: int, tries: int) -> float:
+    """Return how likely fair coins are to be right at least so often."""
+    return sum(comb(tries, k) for k in range(successes, tries + 1)) / 2**tries
+
+
+def test_the_attacker_sees_six_hundredths_of_a_second_and_does_not_see_noise() -> None:
+    assert len(PROBES) * by_chance(TOO_MANY, GUESSED) < 1e-9
+    chance = random.Random(20261119)
+    noise = [(chance.gauss(0.97, 0.02), chance.gauss(0.97, 0.02)) for _ in range(LEARNED + GUESSED)]
+    assert right_guesses(noise, chance) < TOO_MANY
+    first_version = [(few, many + 0.06) for few, many in noise]
+    assert right_guesses(first_version, chance) >= TOO_MANY
+    assert right_guesses([(many, few) for few, many in first_version], chance) >= TOO_MANY
+
+
+@pytest.mark.slow
+def test_answers_free_questions_cancels_and_health_do_not_tell_tables_apart(tmp_path: Path) -> None:
+    """Tables of 1 and 50,000 records: neighbours, which differ in one, are harder to tell apart."""
+    project = tmp_path / "prdp.toml"
+    project.write_text("".join(TABLE.format(name=name) for name in SIZES))
+    for name, records in SIZES.items():
+        (tmp_path / f"{name}.csv").write_text("days,ward\n" + "7,a\n" * records)
+    made = begun(project, "ana", alone="1", table="small")
     with made.store.writing() as rows:
         (number,) = rows.one("SELECT id FROM {}people WHERE name = 'ana'")
         wanted = {"alone": "1", "approved": "0"}
-        purses.grant(rows, number, "loans", wanted, actor=None, now=int(time.time()))
-        audit.verify(rows)
-    made.deadline = 3
+        purses.grant(rows, number, "large", wanted, actor=None, now=int(time.time()))
+    chance = random.Random(20261119)
+    times: Times = {probe: [] for probe in PROBES}
     with made:
+        for turn in range(LEARNED + GUESSED):
+            found = {table: tried(made, table, turn) for table in chance.sample(list(SIZES), 2)}
+            for probe in PROBES:
+                times[probe].append((found["small"][probe], found["large"][probe]))
+    right = {probe: right_guesses(pairs, chance) for probe, pairs in times.items()}
+    print(right)
+    assert max(right.values()) < TOO_MANY, right
 
-        def late(table: str, column: str, turn: int) -> float:
-            """Return how long after its time an answer appeared."""
-            statement = f"SELECT AVG({column}) AS m FROM {table} WHERE {column} < {50 + turn}"
-            status, asked = made.question("ana", statement, "0.01", f"{table}{turn}")
-            assert status == 202
-            time.sleep(max(0.0, asked["publish_at"] - time.time() - 0.05))
-            while (shown := made.ask("GET", f"/v1/requests/{asked['id']}", who="ana")[1])[
-                "state"
-            ] == "queued":
-                time.sleep(0.002)
-            return time.time() - float(shown["publish_at"])
 
-        pairs = [(late("visits", "days", turn), late("loans", "fine", turn)) for turn in range(QUESTIONS)]
-    few, many = zip(*pairs, strict=True)
-    sooner = sum((a < b) + (a == b) / 2 for a in few for b in many) / QUESTIONS**2
-    spread = math.sqrt((2 * QUESTIONS + 1) / (12 * QUESTIONS**2))
-    assert abs(sooner - 0.5) < SPREAD * spread
+def tried(server: Running, table: str, turn: int) -> dict[str, float]:
+    """Ask a question; return how late its answer appeared, and what other replies took meanwhile."""
+    statement = f"SELECT AVG(days) AS m FROM {table} WHERE days < {10 + turn}"
+    status, asked = server.question("ana", statement, "0.01", f"{table}{turn}")
+    assert status == 202, asked
+    begins = server.ask("GET", f"/v1/requests/{asked['id']}", who="ana")[1]["publish_at"] - 1.0
+    time.sleep(max(0.0, begins + 0.05 - time.time()))  # its records are being read
+    free = {"statement": f"SELECT COUNT(*) AS n FROM {table}", "share": "0.01"}
+    found = {
+        "free question": timed(server, "POST", "/v1/plans", free),
+        "cancel": timed(server, "DELETE", f"/v1/requests/{asked['id']}"),
+        "health": timed(server, "GET", "/healthz"),
+    }
+    shown = asked
+    while "failed" not in shown or shown["state"] == "queued":
+        time.sleep(0.002)
+        shown = server.ask("GET", f"/v1/requests/{asked['id']}", who="ana")[1]
+    assert shown["release"], shown
+    return found | {"answer": time.time() - float(shown["publish_at"])}
+
+
+def timed(server: Running, method: str, path: str, body: object = None) -> float:
+    """Return how long a reply takes."""
+    began = time.perf_counter()
+    status, _ = server.ask(method, path, body, "ana")
+    assert status in {200, 202, 204}
+    return time.perf_counter() - began

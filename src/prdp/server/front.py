@@ -449,6 +449,12 @@ def withdraw(call: RouteCall) -> RouteReply:
 def decide(call: RouteCall) -> RouteReply:
     """Approve or deny a request of somebody else's; its digest says which question was looked at."""
     body = call.body
+    with call.service.store.reading() as rows:
+        asked = requests.by_id(rows, call.path["request"])
+    if body.approve and asked.state == "waiting" and asked.person != call.person.id:
+        planned, _ = call.service.planner.plan(asked.statement, asked.share, [asked.dataset])
+        if planned.digest != asked.digest:
+            raise RequestRefused("plan_is_old")
     with call.service.store.writing() as rows:
         request = requests.decide(
             rows, call.person, call.path["request"], approve=body.approve, digest=body.digest,
@@ -612,7 +618,7 @@ ROUTES = (
     Route("DELETE", "/v1/requests/{request}", _ASK, "ask", withdraw, (202, 204)),
     Route(
         "POST", "/v1/requests/{request}/decision", _HELP, "", decide, (200,), Decision,
-        ("own", "purse", "decided", "other_digest"),
+        ("own", "purse", "statement", "decided", "other_digest", "plan_is_old"),
     ),
     Route("GET", "/v1/releases", _SEE, "read", list_releases, (200,)),
     Route("GET", "/v1/releases/{release}.csv", _SEE, "read", release_csv, (200,)),
@@ -656,7 +662,9 @@ def refusal(refused: RequestRefused) -> Response:
 
 def application(service: Service) -> Any:
     """Return the server as an ASGI application."""
-    app = FastAPI(title="prdp server", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="prdp server", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.service = service
     for route in ROUTES:
         _add(app, service, route)
@@ -801,7 +809,7 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
 
 
 _ALL = frozenset({"session"})
-_PLANNING = (plan, preview, ask)
+_PLANNING = (plan, preview, ask, decide)
 
 
 def _person_of(service: Service, request: Request) -> Person:

@@ -25,7 +25,7 @@ MAX_STATEMENT = 10_000
 MAX_ROWS = 100_000
 _SHOWN_ROWS = 5
 _MAX_MESSAGE = 2_000
-_HIDDEN = ("costs", "leaves", "charges", "reads", "ledger")
+_HIDDEN = ("costs", "leaves", "charges", "reads", "ledger", "table")
 """Labels of an explanation that are about the made-up records and the engine that reads them."""
 
 
@@ -37,17 +37,26 @@ class Served:
         facts: Its columns, policy, bounds and keys.
         listed: Its public keys and tables, as ``Table.sql`` takes them.
         immutable: The columns that narrow what is charged.
-        max_rows: The number of rows of a unit that count; None where a row is a record.
+        declared: What the project file says of it, but for where it is and where its account is.
     """
 
     facts: Facts
     listed: Mapping[str, Any]
     immutable: tuple[str, ...]
+    declared: str
 
     @property
     def digest(self) -> str:
         """The hash of the facts that decide what a statement asks."""
-        return sha256(repr((self.facts, sorted(self.listed.items()))).encode()).hexdigest()
+        whole = (self.facts, sorted(self.listed.items()), self.declared)
+        return sha256(repr(whole).encode()).hexdigest()
+
+    def digest_of(self, name: str, statement: str, share: str) -> str:
+        """Return the hash of all that decides what a statement asks of the table of this name."""
+        from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
+
+        text = read_statement(statement).tree.sql(dialect="duckdb", comments=False)
+        return sha256(canonical((name, text, share, self.digest)).encode("ascii")).hexdigest()
 
 
 class PublicPlanner:
@@ -75,8 +84,7 @@ class PublicPlanner:
             share: The part of every budget, as a decimal text.
             may_ask: The tables that the person may ask about.
         """
-        from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
-        from prdp.sql.statement import compiled  # noqa: PLC0415
+        from prdp.sql.statement import compiled  # noqa: PLC0415  (its parser is loaded when it is used)
 
         if not parts_of(share) > 0:
             raise RequestRefused("invalid")
@@ -87,10 +95,8 @@ class PublicPlanner:
             catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
             keys, tables = served.listed["keys"], served.listed["tables"]
             columns = compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys).names
-            text = read_statement(statement).tree.sql(dialect="duckdb", comments=False)
-        canonical_share = share_of(parts_of(share))
-        whole = canonical((name, text, canonical_share, served.digest))
-        digest = sha256(whole.encode("ascii")).hexdigest()
+            canonical_share = share_of(parts_of(share))
+            digest = served.digest_of(name, statement, canonical_share)
         asked = PlannedQuestion(name, statement, canonical_share, digest, bool(served.immutable))
         shown = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
         return asked, {"columns": list(columns), "lines": shown}

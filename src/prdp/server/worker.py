@@ -26,7 +26,7 @@ from prdp.projects.project import Project, project
 from prdp.release.table import Released
 from prdp.server import audit, requests
 from prdp.server.planning import Served
-from prdp.server.refusals import code_of
+from prdp.server.refusals import RequestRefused, code_of
 from prdp.server.requests import Request
 from prdp.server.store import Store, opened
 from prdp.sql.answers_codec import answers_to_json
@@ -49,6 +49,8 @@ class Clock:
 
 
 _CLOCK = Clock()
+_PLACES = ("source", "ledger", "who")
+"""Keys of a table in the project file that do not change what is asked."""
 MAX_KEPT = 64
 """Reads of a table whose cells are kept in memory."""
 ANSWERING = "prdp-answering"
@@ -58,12 +60,10 @@ ANSWERING = "prdp-answering"
 class SlotLine:
     """Answers the requests about one table, one slot after the other."""
 
-    def __init__(
-        self, store: Store, name: str, table: Table, listed: dict[str, Any], clock: Clock = _CLOCK
-    ) -> None:
+    def __init__(self, store: Store, name: str, table: Table, served: Served, clock: Clock = _CLOCK) -> None:
         self._store, self._name, self._table = store, name, table
         self._clock = clock
-        self.listed = listed
+        self.served = served
         self.woken = threading.Event()
 
     @property
@@ -123,7 +123,12 @@ class SlotLine:
             return None, code_of(error)
 
     def answers(self, request: Request) -> str:
-        """Ask a request's statement; its charges, purse and audit lines are one transaction each."""
+        """Ask a request's statement; its charges, purse and audit lines are one transaction each.
+
+        What was asked, and perhaps approved, under other declarations is refused before anything is charged.
+        """
+        if self.served.digest_of(self._name, request.statement, request.share) != request.digest:
+            raise RequestRefused("plan_is_old")
 
         def write(tables: LedgerTables, charged: Charge | Released, new: bool) -> None:
             rows = self._store.beside(tables)
@@ -135,7 +140,7 @@ class SlotLine:
         ledger = self.ledger.asked_by(f"{audit.WHO}{name}", beside=Beside(write, self._store.file))
         asked = replace(self._table, ledger=ledger)
         try:
-            found = asked.sql(request.statement, share=request.share, **self.listed)
+            found = asked.sql(request.statement, share=request.share, **self.served.listed)
         finally:
             self._table._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (all lines of a table share it)
         return json.dumps(answers_to_json(found), allow_nan=False)
@@ -151,7 +156,7 @@ def open_lines(
         if not isinstance(table, Table):
             continue  # joins are not served
         ledger: Any = table.ledger
-        lines[name] = SlotLine(store, name, table, opened_project.listed_for(name), clock)
+        lines[name] = SlotLine(store, name, table, _served(opened_project, name, ledger), clock)
         charges[name] = ledger.charged_by
     with store.writing() as rows:
         audit.verify(rows)
@@ -163,12 +168,16 @@ def open_lines(
     return lines
 
 
-def served_facts(opened_project: Project, lines: dict[str, SlotLine]) -> dict[str, Served]:
+def served_facts(lines: dict[str, SlotLine]) -> dict[str, Served]:
     """Return the public facts of the tables that are served."""
-    return {
-        name: Served(opened_project.facts(name), line.listed, tuple(line.ledger.immutable))
-        for name, line in lines.items()
-    }
+    return {name: line.served for name, line in lines.items()}
+
+
+def _served(opened_project: Project, name: str, ledger: Any) -> Served:
+    entry = opened_project.file.content["tables"][name]
+    declared = sorted((key, value) for key, value in entry.items() if key not in _PLACES)
+    listed = opened_project.listed_for(name)
+    return Served(opened_project.facts(name), listed, tuple(ledger.immutable), repr(declared))
 
 
 def main() -> None:
@@ -179,7 +188,7 @@ def main() -> None:
     try:
         read = project(Path(sys.argv[1]))
         lines = open_lines(read, opened(read), int(sys.argv[2]))
-        message: Any = served_facts(read, lines)
+        message: Any = served_facts(lines)
     except PrdpError as error:
         message, lines = str(error), {}
     pickle.dump(message, channel)
