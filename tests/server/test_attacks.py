@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ import pytest
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.server import requests, running
 from prdp.server.front import ROUTES, Turns, application
-from tests.server.serving import COUNT, Said, Served, StepClock, opened, people, write_project
+from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
 
 PRIVATE_KEYS = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
 
@@ -97,6 +98,47 @@ def test_whoever_plans_much_holds_up_nobody_s_sign_in_and_is_told_to_wait(
     assert [one.status for one in said].count(200) == 3 + 1
     assert {one.code for one in said if one.status != 200} == {"too_many"}
     assert busy.ask("POST", "/v1/plans", question, "ana").status == 200
+
+
+def test_no_route_waits_for_records_that_are_being_read(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    number = served.request("ana", COUNT).facts["id"]
+    line, begun, go_on = served.lines["visits"], threading.Event(), threading.Event()
+    read = line.answers
+
+    def blocked(request: requests.Request) -> str:
+        begun.set()
+        assert go_on.wait(120)
+        return read(request)
+
+    monkeypatch.setattr(line, "answers", blocked)
+    served.clock.held = True
+
+    def stand_still() -> None:
+        assert go_on.wait(120)
+
+    served.clock.watch = stand_still
+    answering = threading.Thread(target=line.answer_next)
+    answering.start()
+    assert begun.wait(120)
+    try:
+        for route in ROUTES:
+            path = re.sub(r"{(\w+)}", lambda found: {"table": "visits"}.get(found[1], number), route.path)
+            sent = {"statement": COUNT, "share": "0.01"} if route.body else None
+            for who in ("ana", "olga"):
+                if route.path != "/v1/sessions/current":
+                    assert served.ask(route.method, path, sent, who).status < 500, path
+        again = {"name": "ana", "password": PASSWORD}
+        assert served.ask("POST", "/v1/sessions", again).status == 204
+        assert served.request("ana", f"{COUNT} WHERE days < 5").status == 202
+    finally:
+        served.clock.held = False
+        served.clock.watch = lambda: None
+        go_on.set()
+        answering.join(120)
+    assert served.state(number, "ana")["release"] == number
 
 
 def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Served) -> None:

@@ -28,7 +28,7 @@ policy = "10 / greatest(days, 1)"
 bounds = {{ days = [0, 100] }}
 """
 
-PROBES = ("answer", "free question", "cancel", "health")
+PROBES = ("answer", "free question", "cancel")
 Times = dict[str, list[tuple[float, float]]]
 
 
@@ -48,7 +48,7 @@ def right_guesses(pairs: Sequence[tuple[float, float]], chance: random.Random) -
 
 def by_chance(successes: int, tries: int) -> float:
     """Return how likely fair coins are to be right at least so often."""
-    return sum(comb(tries, k) for k in range(successes, tries + 1)) / 2**tries
+    return float(sum(comb(tries, k) for k in range(successes, tries + 1)) / 2**tries)
 
 
 def test_the_attacker_sees_six_hundredths_of_a_second_and_does_not_see_noise() -> None:
@@ -62,7 +62,7 @@ def test_the_attacker_sees_six_hundredths_of_a_second_and_does_not_see_noise() -
 
 
 @pytest.mark.slow
-def test_answers_free_questions_cancels_and_health_do_not_tell_tables_apart(tmp_path: Path) -> None:
+def test_answers_free_questions_and_cancels_do_not_tell_tables_apart(tmp_path: Path) -> None:
     """Tables of 1 and 50,000 records: neighbours, which differ in one, are harder to tell apart."""
     project = tmp_path / "prdp.toml"
     project.write_text("".join(TABLE.format(name=name) for name in SIZES))
@@ -75,9 +75,10 @@ def test_answers_free_questions_cancels_and_health_do_not_tell_tables_apart(tmp_
         purses.grant(rows, number, "large", wanted, actor=None, now=int(time.time()))
     chance = random.Random(20261119)
     times: Times = {probe: [] for probe in PROBES}
+    made.deadline = 2
     with made:
         for turn in range(LEARNED + GUESSED):
-            found = {table: tried(made, table, turn) for table in chance.sample(list(SIZES), 2)}
+            found = tried(made, chance.sample(list(SIZES), 2), turn)
             for probe in PROBES:
                 times[probe].append((found["small"][probe], found["large"][probe]))
     right = {probe: right_guesses(pairs, chance) for probe, pairs in times.items()}
@@ -85,30 +86,36 @@ def test_answers_free_questions_cancels_and_health_do_not_tell_tables_apart(tmp_
     assert max(right.values()) < TOO_MANY, right
 
 
-def tried(server: Running, table: str, turn: int) -> dict[str, float]:
-    """Ask a question; return how late its answer appeared, and what other replies took meanwhile."""
-    statement = f"SELECT AVG(days) AS m FROM {table} WHERE days < {10 + turn}"
-    status, asked = server.question("ana", statement, "0.01", f"{table}{turn}")
-    assert status == 202, asked
-    begins = server.ask("GET", f"/v1/requests/{asked['id']}", who="ana")[1]["publish_at"] - 1.0
-    time.sleep(max(0.0, begins + 0.05 - time.time()))  # its records are being read
-    free = {"statement": f"SELECT COUNT(*) AS n FROM {table}", "share": "0.01"}
-    found = {
-        "free question": timed(server, "POST", "/v1/plans", free),
-        "cancel": timed(server, "DELETE", f"/v1/requests/{asked['id']}"),
-        "health": timed(server, "GET", "/healthz"),
-    }
-    shown = asked
-    while "failed" not in shown or shown["state"] == "queued":
+def tried(server: Running, tables: Sequence[str], turn: int) -> dict[str, dict[str, float]]:
+    """Ask about two tables at once; return how late each answer was, and how long other replies took."""
+    asked = {}
+    for table in tables:
+        statement = f"SELECT AVG(days) AS m FROM {table} WHERE days < {10 + turn}"
+        status, asked[table] = server.question("ana", statement, "0.01", f"{table}{turn}")
+        assert status == 202, asked[table]
+    found = {}
+    for table in tables:  # while both are read
+        free = {"statement": f"SELECT COUNT(*) AS n FROM {table}", "share": "0.01"}
+        found[table] = {
+            "free question": timed(server, "POST", "/v1/plans", free),
+            "cancel": timed(server, "DELETE", f"/v1/requests/{asked[table]['id']}"),
+        }
+    waiting = list(tables)
+    while waiting:
+        for table in [*waiting]:
+            shown = server.ask("GET", f"/v1/requests/{asked[table]['id']}", who="ana")[1]
+            if shown["state"] == "published":
+                assert shown["release"], shown
+                found[table]["answer"] = time.time() - float(shown["publish_at"])
+                waiting.remove(table)
+        waiting.reverse()
         time.sleep(0.002)
-        shown = server.ask("GET", f"/v1/requests/{asked['id']}", who="ana")[1]
-    assert shown["release"], shown
-    return found | {"answer": time.time() - float(shown["publish_at"])}
+    return found
 
 
 def timed(server: Running, method: str, path: str, body: object = None) -> float:
     """Return how long a reply takes."""
     began = time.perf_counter()
     status, _ = server.ask(method, path, body, "ana")
-    assert status in {200, 202, 204}
+    assert status in {200, 202}
     return time.perf_counter() - began
