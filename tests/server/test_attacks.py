@@ -11,11 +11,12 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.server import requests, running
+from prdp.server import purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
 
@@ -246,3 +247,137 @@ def test_an_answer_about_one_snapshot_does_not_stand_for_the_next(served: Served
     assert second.plan("ana", COUNT)["stands"] is None
     again = second.request("ana", COUNT).facts["id"]
     assert again != number
+
+
+def test_whatever_one_signed_in_with_ends_at_once_for_each_reason_and_is_not_replayed(served: Served) -> None:
+    people(served)
+    made = {"scopes": ["read", "ask"], "label": "laptop", "days": 1}
+
+    def new() -> tuple[str, str]:
+        said = served.ask("POST", "/v1/sessions", {"name": "ana", "password": PASSWORD})
+        served.cookies["ana"] = said.headers["set-cookie"].partition(";")[0]
+        token = served.ask("POST", "/v1/tokens", made, "ana").facts
+        return token["token"], token["id"]
+
+    def signed_in(token: str) -> list[int]:
+        return [
+            served.ask("GET", "/v1/me", who="ana").status,
+            served.ask("GET", "/v1/me", authorization=f"Bearer {token}").status,
+        ]
+
+    token, number = new()
+    assert signed_in(token) == [200, 200]
+    assert served.ask("DELETE", f"/v1/tokens/{number}", who="ben").code == "not_found"
+    assert served.ask("DELETE", f"/v1/tokens/{number}", who="ana").status == 204
+    assert signed_in(token) == [200, 401]
+    token, _ = new()
+    old = served.cookies["ana"]
+    assert served.ask("DELETE", "/v1/sessions/current", who="ana").status == 204
+    assert signed_in(token) == [401, 200]
+    assert served.ask("GET", "/v1/me", cookie=old).status == 401
+    for change in ({"disabled": True}, {"disabled": False}, {"role": "auditor"}, {"role": "analyst"}):
+        served.ask("PATCH", "/v1/people/3", {"disabled": False}, "olga")
+        token, _ = new()
+        if change == {"disabled": False}:
+            served.ask("PATCH", "/v1/people/3", {"disabled": True}, "olga")
+        assert served.ask("PATCH", "/v1/people/3", change, "olga").status == 200
+        assert signed_in(token) == [401, 401], change
+    served.ask("PATCH", "/v1/people/3", {"disabled": False}, "olga")
+    token, _ = new()
+    code = served.ask("POST", "/v1/people/3/invitation", who="olga").facts["invitation"]
+    assert signed_in(token) == [401, 401]
+    assert served.ask("POST", "/v1/sessions", {"name": "ana", "password": PASSWORD}).code == "sign_in"
+    newer = served.ask("POST", "/v1/people/3/invitation", who="olga").facts["invitation"]
+    assert served.ask("POST", f"/v1/invitations/{code}", {"password": PASSWORD}).code == "used"
+    assert served.ask("POST", f"/v1/invitations/{newer}", {"password": PASSWORD}).status == 204
+    token, _ = new()
+    served.clock.at += 86_400
+    assert signed_in(token) == [401, 401]
+
+
+POINTS = ("admitted", "begun", "in the transaction", "charged", "recorded")
+
+
+def test_an_answer_that_was_recorded_before_does_not_say_when_its_charges_were_made(served: Served) -> None:
+    people(served)
+    numbers = [served.request(who, COUNT).facts["id"] for who in ("ana", "ben")]
+    served.run("visits")
+    for number, who in zip(numbers, ("ana", "ben"), strict=True):
+        assert served.state(number, who)["release"] == number
+        said = served.ask("GET", f"/v1/releases/{number}", who=who)
+        assert b"recorded_at" not in said.body
+    assert len(served.lines["visits"].ledger.entries) == 1
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("question", [("visits", BY_WARD, "0.06"), ("loans", PRIVATE_KEYS, "0.4")])
+def test_a_server_that_ended_at_any_point_charges_once_and_answers(
+    served: Served, monkeypatch: pytest.MonkeyPatch, point: str, question: tuple[str, str, str]
+) -> None:
+    people(served)
+    table, statement, share = question
+    number = served.request("ana", statement, share).facts["id"]
+    before = shown_of_budgets(served)
+    with served.store.writing() as rows:
+        first = requests.by_id(rows, number)
+        if point != "admitted":
+            requests.begin(rows, first)
+    line = served.lines[table]
+    answers = ""
+    if point == "in the transaction":
+        with monkeypatch.context() as broken:
+            broken.setattr("prdp.server.requests.audit.append", failing)
+            with pytest.raises(EngineFailure):
+                line.answers(first)
+        assert not line.ledger.entries
+    elif point == "charged":
+        with monkeypatch.context() as broken:
+            broken.setattr("prdp.run.answer.guarded", failing)
+            with pytest.raises(EngineFailure):
+                line.answers(first)
+        assert len(line.ledger.entries) == 1
+    elif point == "recorded":
+        answers = line.answers(first)
+    assert shown_of_budgets(served) == before
+    anew = served.again()
+    anew.clock.at += 100
+    with anew.store.writing() as rows:
+        requests.resume(rows, table, int(anew.clock.at))
+    anew.run(table)
+    state = anew.state(number, "ana")
+    assert (state["state"], state["failed"], state["release"]) == ("published", "", number)
+    found = anew.ask("GET", f"/v1/releases/{number}", who="ana").facts["answers"]
+    assert not answers or json.loads(answers) == found
+    assert "recorded_at" not in json.dumps(found)
+    spends = anew.rows("SELECT charge, parts, number FROM {}spends ORDER BY charge")
+    assert [charge for charge, _, _ in spends] == [one.number for one in anew.lines[table].ledger.entries]
+    assert sum(parts for _, parts, _ in spends) == purses.parts_of(share)
+    lines = [number for (number,) in anew.rows("SELECT number FROM {}audit WHERE kind = 'charged'")]
+    assert [*{number for _, _, number in spends}] == lines
+    assert anew.plan("ana", statement, share)["stands"] == number
+    assert running.verify(anew.folder / "prdp.toml", None)[1] == []
+
+
+def sent(served: Served, path: str, who: str, **form: str) -> Said:
+    """Send a form of the console."""
+    kind = "application/x-www-form-urlencoded"
+    return served.ask("POST", path, urlencode(form).encode(), who, content_type=kind)
+
+
+def test_an_owner_changes_roles_in_the_console_and_nobody_else(served: Served) -> None:
+    people(served)
+    for who in ("stan", "ana", "uwe"):
+        assert sent(served, "/people/4/access", who, do="role", role="owner").status == 403
+    assert sent(served, "/people/4/access", "olga", do="role", role="steward").status == 303
+    assert sent(served, "/people/4/access", "olga", do="role", role="king").status == 422
+    assert sent(served, "/people/1/access", "olga", do="role", role="analyst").status == 403
+    roles = {one["id"]: one["role"] for one in served.ask("GET", "/v1/people", who="olga").facts["people"]}
+    assert (roles[1], roles[4]) == ("owner", "steward")
+
+
+def test_the_console_s_audit_begins_with_the_first_line_and_shows_the_newest_first(served: Served) -> None:
+    people(served)
+    page = served.ask("GET", "/audit", who="uwe").body.decode()
+    shown = [int(number) for number in re.findall(r'<th scope="row">(\d+)</th>', page)]
+    assert shown == list(range(max(shown), -1, -1))
+    assert len(shown) == len(served.rows("SELECT 1 FROM {}audit"))

@@ -143,7 +143,7 @@ class SlotLine:
             found = asked.sql(request.statement, share=request.share, **self.served.listed)
         finally:
             self._table._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (all lines of a table share it)
-        return json.dumps(answers_to_json(found), allow_nan=False)
+        return json.dumps(answers_to_json(found, times=False), allow_nan=False)
 
 
 def open_lines(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from prdp.declare.exact import fraction_of, spelled
@@ -23,20 +24,25 @@ from prdp.sql.results import Cell, SqlAnswers
 _FIELDS = {"statement", "share", "columns", "rows", "released", "remarks"}
 
 
-def answers_to_json(answers: SqlAnswers) -> dict[str, Any]:
+def answers_to_json(answers: SqlAnswers, *, times: bool = True) -> dict[str, Any]:
     """Return answers as values that JSON has.
+
+    Args:
+        answers: The answers.
+        times: Whether they say when they were charged, which depends on how long earlier parts took.
 
     >>> one = Release("count", 41, Fraction(1), (Fraction(1),), Fraction(1, 10), "clip")
     >>> answers = SqlAnswers("SELECT COUNT(*) AS n FROM t", Fraction(1, 10), ("n",), ((one,),), None)
     >>> answers_from_json(answers_to_json(answers)) == answers
     True
     """
+    form = partial(_release_form, times=times)
     return {
         "statement": answers.text,
         "share": spelled(answers.share),
         "columns": list(answers.columns),
-        "rows": [list(map(_cell_form, row)) for row in answers.rows],
-        "released": None if answers.released is None else _release_form(answers.released),
+        "rows": [[_cell_form(cell, form) for cell in row] for row in answers.rows],
+        "released": None if answers.released is None else form(answers.released),
         "remarks": list(answers.remarks),
     }
 
@@ -61,10 +67,10 @@ def answers_from_json(form: object) -> SqlAnswers:
     return SqlAnswers(form["statement"], share, columns, rows, released, remarks)
 
 
-def _release_form(release: Released) -> dict[str, Any]:
+def _release_form(release: Released, *, times: bool) -> dict[str, Any]:
     """Return a release; the time of its charge is in no ledger's text of it."""
     form: dict[str, Any] = {"release": json.loads(release_to_json(release))}
-    return form | ({"recorded_at": release.recorded_at} if release.recorded_at else {})
+    return form | ({"recorded_at": release.recorded_at} if times and release.recorded_at else {})
 
 
 def _release(form: Mapping[str, Any]) -> Released:
@@ -79,17 +85,17 @@ def _one(form: Mapping[str, Any]) -> Release:
     return found
 
 
-def _cell_form(cell: Cell) -> object:
+def _cell_form(cell: Cell, release_form: Callable[[Released], dict[str, Any]]) -> object:
     """Return a cell; what JSON has no value for is an object."""
     match cell:
         case Release():
-            return _release_form(cell)
+            return release_form(cell)
         case ComputedAnswer():
             return {
                 "computed": canonical(cell.node),
                 "question": cell.question,
-                "parts": {name: _release_form(part) for name, part in cell.parts.items()},
-                "known": {name: _cell_form(value) for name, value in cell.known.items()},
+                "parts": {name: release_form(part) for name, part in cell.parts.items()},
+                "known": {name: _cell_form(value, release_form) for name, value in cell.known.items()},
                 "share": spelled(cell.share),
                 "whole": cell.whole,
                 **({"day": True} if cell.day else {}),
