@@ -309,6 +309,7 @@ def test_an_answer_that_was_recorded_before_does_not_say_when_its_charges_were_m
     assert len(served.lines["visits"].ledger.entries) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("question", [("visits", BY_WARD, "0.06"), ("loans", PRIVATE_KEYS, "0.4")])
 def test_a_server_that_ended_at_any_point_charges_once_and_answers(

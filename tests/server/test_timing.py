@@ -19,7 +19,7 @@ LEARNED, GUESSED = 10, 50
 TOO_MANY = 46
 """Right guesses by chance in less than one of 10^9 runs; the first version was told apart in 97 of 100."""
 
-SIZES = {"small": 1, "large": 50_000}
+SIZES = {"small": 1, "large": 20_000}
 TABLE = """
 [tables.{name}]
 source = "{name}.csv"
@@ -63,7 +63,7 @@ def test_the_attacker_sees_six_hundredths_of_a_second_and_does_not_see_noise() -
 
 @pytest.mark.slow
 def test_answers_free_questions_and_cancels_do_not_tell_tables_apart(tmp_path: Path) -> None:
-    """Tables of 1 and 50,000 records: neighbours, which differ in one, are harder to tell apart."""
+    """Tables of 1 and 20,000 records: neighbours, which differ in one, are harder to tell apart."""
     project = tmp_path / "prdp.toml"
     project.write_text("".join(TABLE.format(name=name) for name in SIZES))
     for name, records in SIZES.items():
@@ -75,7 +75,6 @@ def test_answers_free_questions_and_cancels_do_not_tell_tables_apart(tmp_path: P
         purses.grant(rows, number, "large", wanted, actor=None, now=int(time.time()))
     chance = random.Random(20261119)
     times: Times = {probe: [] for probe in PROBES}
-    made.deadline = 2
     with made:
         for turn in range(LEARNED + GUESSED):
             found = tried(made, chance.sample(list(SIZES), 2), turn)

@@ -14,6 +14,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,12 @@ class SlotLine:
     def ledger(self) -> Any:
         """The table's ledger."""
         return self._table.ledger
+
+    def load(self) -> None:
+        """Load what a question needs: the first slot after a start would be too short for it."""
+        with suppress(PrdpError):
+            quoted = self._name.replace('"', '""')
+            self._table.explain_sql(f'SELECT COUNT(*) FROM "{quoted}"', share="0.01", **self.served.listed)
 
     def run(self) -> None:
         """Answer requests, for ever; what fails is tried again after a while."""
@@ -189,6 +196,8 @@ def main() -> None:
         read = project(Path(sys.argv[1]))
         lines = open_lines(read, opened(read), int(sys.argv[2]))
         message: Any = served_facts(lines)
+        for line in lines.values():
+            line.load()
     except PrdpError as error:
         message, lines = str(error), {}
     pickle.dump(message, channel)
