@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.server import purses, requests, running
+from prdp.server import planning, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
 
@@ -152,6 +152,27 @@ def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Se
         assert served.ask("POST", path, question, "ana").status == 200, path
     assert served.ask("GET", "/v1/tables/visits", who="ana").status == 200
     assert not any(each.exists() for each in gone)
+
+
+def test_tries_on_made_up_rows_keep_few_reads_however_many_there_are(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    monkeypatch.setattr(planning, "MAX_KEPT", 2)
+    alike: Any = served.service.planner
+    kept = alike._alike["visits"]._reader.kept
+    for turn in range(5):
+        question = {"statement": f"{COUNT} WHERE days < {10 + turn}", "share": "0.01"}
+        assert served.ask("POST", "/v1/previews", question, "ana").status == 200
+        assert 0 < len(kept) <= 2
+
+
+def test_browsers_are_told_to_come_back_by_tls_where_the_server_has_it(served: Served) -> None:
+    behind = replace(served.service, secure=True, origins=frozenset({"https://stats.example"}))
+    secure = replace(served, app=application(behind))
+    headers = secure.ask("GET", "/sign-in", host="stats.example").headers
+    assert headers["strict-transport-security"].startswith("max-age=")
+    assert "strict-transport-security" not in served.ask("GET", "/sign-in").headers
 
 
 def test_an_invitation_opens_no_table_and_begins_no_ledger(tmp_path: Path) -> None:

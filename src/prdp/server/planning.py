@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_STATEMENT = 10_000
 MAX_ROWS = 100_000
+MAX_KEPT = 64
+"""Reads of a table whose cells are kept in memory."""
 _SHOWN_ROWS = 5
 _MAX_MESSAGE = 2_000
 _HIDDEN = ("costs", "leaves", "charges", "reads", "ledger", "table")
@@ -111,6 +113,7 @@ class PublicPlanner:
             with _RefusalsShown():
                 return table.sql(statement, share=share, **self.served[asked.dataset].listed)
         finally:
+            self._alike[asked.dataset]._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (for weeks)
             self._drawing.release()
 
     def _named(self, statement: str, may_ask: list[str]) -> str:

@@ -26,7 +26,7 @@ from prdp.ledger.storage import LedgerTables
 from prdp.projects.project import Project, project
 from prdp.release.table import Released
 from prdp.server import audit, requests
-from prdp.server.planning import Served
+from prdp.server.planning import MAX_KEPT, Served
 from prdp.server.refusals import RequestRefused, code_of
 from prdp.server.requests import Request
 from prdp.server.store import Store, opened
@@ -52,8 +52,6 @@ class Clock:
 _CLOCK = Clock()
 _PLACES = ("source", "ledger", "who")
 """Keys of a table in the project file that do not change what is asked."""
-MAX_KEPT = 64
-"""Reads of a table whose cells are kept in memory."""
 ANSWERING = "prdp-answering"
 """The name of a thread that reads records."""
 
