@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +22,22 @@ from prdp.server.store import Store, opened
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
+
+
+def port_that_nobody_is_given() -> int:
+    """Return a free port outside of those that systems give away.
+
+    A server is started again at its port. Meanwhile somebody else could be given one of the others, even a
+    client that calls the port while nobody listens there: it can be connected to itself.
+    """
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
 
 
 @dataclass
@@ -40,6 +58,7 @@ class Running:
         self.stop()
 
     def start(self) -> None:
+        self.port = self.port or port_that_nobody_is_given()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "prdp", "serve", "--project", str(self.project), "--port", str(self.port),
              "--deadline", str(self.deadline), "--rate", "0"],
@@ -48,7 +67,9 @@ class Running:
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
-        assert found, said + self.process.stderr.read()
+        if not found:
+            said += self.process.communicate(timeout=PATIENCE)[1]
+            raise AssertionError(f"it ended with {self.process.returncode}: {said}")
         self.port = int(found[1])
 
     @property
