@@ -787,10 +787,10 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
             raise RequestRefused("role")
         if person.scopes != _ALL and (not route.scope or route.scope not in person.scopes):
             raise RequestRefused("scope")
+    body = await _body(service, route, request)
     path = {name: unquote(value) for name, value in request.path_params.items()}
     if any(map(_CONTROL.search, path.values())):
         raise RequestRefused("used" if route.handler is accept else "not_found")
-    body = await _body(service, route, request)
     clock = service.clock()
     call = RouteCall(
         service, person, path, dict(request.query_params), body,
