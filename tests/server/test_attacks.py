@@ -263,9 +263,9 @@ def test_an_answer_about_one_snapshot_does_not_stand_for_the_next(served: Served
     first = declared_anew(served, 'source = "visits.csv"', 'source = "visits.csv"\nsnapshot = "2026-Q1"')
     number = first.request("ana", COUNT).facts["id"]
     first.run("visits")
-    assert first.plan("ana", COUNT)["stands"] == number
+    assert first.plan("ana", COUNT)["recorded"] == number
     second = declared_anew(first, "2026-Q1", "2026-Q2")
-    assert second.plan("ana", COUNT)["stands"] is None
+    assert second.plan("ana", COUNT)["recorded"] is None
     again = second.request("ana", COUNT).facts["id"]
     assert again != number
 
@@ -376,7 +376,7 @@ def test_a_server_that_ended_at_any_point_charges_once_and_answers(
     assert sum(parts for _, parts, _ in spends) == purses.parts_of(share)
     lines = [number for (number,) in anew.rows("SELECT number FROM {}audit WHERE kind = 'charged'")]
     assert [*{number for _, _, number in spends}] == lines
-    assert anew.plan("ana", statement, share)["stands"] == number
+    assert anew.plan("ana", statement, share)["recorded"] == number
     assert running.verify(anew.folder / "prdp.toml", None)[1] == []
 
 
