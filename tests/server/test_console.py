@@ -69,14 +69,24 @@ def fill(driver: Any, **values: str) -> None:
 def press(driver: Any, words: str) -> None:
     """Press the button of these words, and wait for the next page."""
     from selenium.webdriver.common.by import By  # noqa: PLC0415
-    from selenium.webdriver.support.expected_conditions import staleness_of  # noqa: PLC0415
     from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415
 
     page = driver.find_element(By.TAG_NAME, "html")
     buttons = [one for one in driver.find_elements(By.TAG_NAME, "button") if one.text.startswith(words)]
     assert buttons, (words, text_of(driver))
     buttons[0].click()
-    WebDriverWait(driver, PATIENCE).until(staleness_of(page))
+    WebDriverWait(driver, PATIENCE).until(lambda _: is_gone(page))
+
+
+def is_gone(page: Any) -> bool:
+    """Return whether another page is shown; while it is being loaded, drivers report this in several ways."""
+    from selenium.common.exceptions import WebDriverException  # noqa: PLC0415
+
+    try:
+        page.is_enabled()
+    except WebDriverException:
+        return True
+    return False
 
 
 def text_of(driver: Any) -> str:
