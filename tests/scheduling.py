@@ -13,6 +13,7 @@ import pytest
 SPARK = "spark"
 FIRST = (
     "tests/docs/test_wheel.py",
+    "tests/server/test_timing.py",
     "tests/engines/",
     "tests/docs/test_notebooks.py",
     "tests/docs/",
