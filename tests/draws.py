@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 import threading
+from hashlib import sha256
 
 import pytest
 
@@ -42,7 +43,7 @@ class Draws:
         """Start the stream of a test."""
         named = f"{os.environ.get('PRDP_DRAWS', '1')} {test}".encode()
         own = not test.startswith(FROM_THE_SYSTEM)
-        self.stream = Seeded(int.from_bytes(named, "big")) if own else None
+        self.stream = Seeded(int.from_bytes(sha256(named).digest(), "big")) if own else None
 
 
 DRAWS = Draws()

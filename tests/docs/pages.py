@@ -31,9 +31,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from typer.testing import CliRunner
-
-from prdp.cli import app
 from prdp.errors import LedgerBegun, NoLedgerFile
 from prdp.testing import Seeded
 
@@ -127,6 +124,11 @@ def _printed_by(code: str, known: dict[str, Any], name: str) -> str:
 def _command(line: str) -> str:
     program, *arguments = shlex.split(line)
     if program == "prdp":
+        # Python alone is quicker without; and the lowest typer warns when it is loaded.
+        from typer.testing import CliRunner  # noqa: PLC0415
+
+        from prdp.cli import app  # noqa: PLC0415
+
         ran = CliRunner().invoke(app, arguments, env={"COLUMNS": str(WIDTH), "NO_COLOR": "1"})
         if ran.exception is not None and not isinstance(ran.exception, SystemExit):
             raise ran.exception

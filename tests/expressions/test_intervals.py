@@ -235,4 +235,6 @@ def test_the_days_between_two_columns_of_dates_are_bounded_by_the_calendar() -> 
     found = bound(stay, {})
     longest = evaluate(stay, {"left": datetime.max, "came": datetime.min})
     shortest = evaluate(stay, {"left": datetime.min, "came": datetime.max})
+    assert isinstance(longest, int | float)
+    assert isinstance(shortest, int | float)
     assert -INF < found.low <= shortest < longest <= found.high < INF

@@ -128,5 +128,5 @@ def test_what_is_moved_or_computed_has_them_too() -> None:
     assert (noisy / -10).std_error == pytest.approx(noisy.std_error / 10)
     assert (noisy / -10).low == -noisy.high / 10
     ratio = people().sql("SELECT SUM(pay) / COUNT(*) AS r FROM people", share="1/2").rows[0][0]
-    assert ratio.low < ratio.value < ratio.high  # type: ignore[union-attr]
+    assert ratio.low < ratio.value < ratio.high  # type: ignore[union-attr, operator]
     assert 0 < ratio.std_error < ratio.high - ratio.low  # type: ignore[union-attr, operator]
