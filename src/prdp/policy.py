@@ -12,13 +12,14 @@ from html import escape
 from numbers import Real
 from typing import NoReturn
 
-from prdp.declare.exact import Exact, exact
-from prdp.errors import Argument, Blank, Part, PolicyError, PrdpError
+from prdp.concentrated import NOTIONS, Conversion, Notion, epsilon_at, read_delta, root_below
+from prdp.declare.exact import Exact, exact, exact_share
+from prdp.errors import Argument, Blank, InvalidRequest, Part, PolicyError, PrdpError
 from prdp.expressions.check import check
 from prdp.expressions.evaluate import Value, as_double, evaluate
 from prdp.expressions.intervals import Interval, bound, outcome
 from prdp.expressions.invalid_budgets import Threshold, invalid_example, invalid_regions
-from prdp.expressions.nodes import Arithmetic, Column, Node, Number, canonical, columns
+from prdp.expressions.nodes import Arithmetic, Call, Case, Column, Node, Number, canonical, columns
 from prdp.expressions.parse import parse
 from prdp.expressions.tokens import quoted, shown_name
 from prdp.levels import MAX_BELOW, Levels, holds
@@ -88,10 +89,16 @@ class Policy:
     is below ``at_least``, not positive or unknown is left out of every answer. Where ``at_least`` follows
     from public bounds, records with values beyond these have some octaves more (``below``).
 
+    With ``notion="zcdp"`` the text and both ends state P(r), the record's loss of zero-concentrated privacy:
+    docs/concentrated.md. All other attributes are then about e(r) = √(2·P(r)), which has the place of E(r)
+    wherever budgets are counted; what was stated is ``stated``.
+
     >>> Policy("10000 / balance", at_most=100).budget({"balance": 40_000})
     0.25
     >>> Policy("10000 / balance", at_most=100).budget({"balance": 0})
     100.0
+    >>> Policy("10000 / balance", at_most=100, notion="zcdp")
+    Policy('10000 / balance', at_most='100', notion='zcdp')
 
     Attributes:
         text: The expression as it was written.
@@ -100,6 +107,7 @@ class Policy:
         at_most: The largest budget; the paper's ε̂.
         below: How many octaves below ``at_least`` budgets still count, for records with values beyond the
             public bounds that ``at_least`` follows from; 0 where ``at_least`` was given.
+        stated: Of a concentrated policy, P(r) as it was stated; None of a pure one.
     """
 
     text: str = field(compare=False)
@@ -107,12 +115,23 @@ class Policy:
     at_least: Fraction | None
     at_most: Fraction | None
     below: int
+    stated: Policy | None
 
     def __init__(
-        self, text: str | Exact, *, at_most: Exact | None = None, at_least: Exact | None = None
+        self,
+        text: str | Exact,
+        *,
+        at_most: Exact | None = None,
+        at_least: Exact | None = None,
+        notion: str = "pure",
     ) -> None:
+        if notion not in NOTIONS:
+            raise PolicyError(f"notion={notion!r} is no notion of privacy: 'pure' or 'zcdp'.")
         written = str(text) if isinstance(text, Real | Decimal) and not isinstance(text, bool) else text
-        _fill(self, written, parse(written), (at_least, at_most))  # type: ignore[arg-type]  # parse refuses others
+        if notion == "pure":
+            _fill(self, written, parse(written), (at_least, at_most))  # type: ignore[arg-type]  # parse refuses others
+        else:
+            _fill_roots(self, Policy(text, at_most=at_most, at_least=at_least))
 
     @classmethod
     def of(
@@ -157,6 +176,34 @@ class Policy:
         return cls._of(text, Column(name, span=(0, len(text))), at_least, at_most)
 
     @property
+    def notion(self) -> Notion:
+        """What the policy bounds: ``"pure"`` for E(r), or ``"zcdp"`` for P(r)."""
+        return "pure" if self.stated is None else "zcdp"
+
+    @property
+    def shown(self) -> Policy:
+        """The policy as it was stated, which is a concentrated one's P(r)."""
+        return self if self.stated is None else self.stated
+
+    @property
+    def counted(self) -> Policy:
+        """The policy of the budgets that are counted: a concentrated one's e(r), as a pure policy.
+
+        >>> Policy("1 / visits", at_least="1/8", at_most=2, notion="zcdp").counted.at_most
+        Fraction(2, 1)
+        """
+        return self if self.stated is None else self._of(*self._parts)
+
+    @property
+    def conversion(self) -> Conversion:
+        """How a share that is charged becomes the share of a pure mechanism; the range is known."""
+        return Conversion() if self.stated is None else Conversion(self.deep_levels.at_least)
+
+    @property
+    def _parts(self) -> tuple[str, Node, Fraction | None, Fraction | None, int]:
+        return self.text, self.expression, self.at_least, self.at_most, self.below
+
+    @property
     def columns(self) -> frozenset[str]:
         """The columns that the budget depends on.
 
@@ -190,9 +237,10 @@ class Policy:
         return self.levels.deepened(self.below)
 
     def __repr__(self) -> str:
-        ends = {"at_least": self.at_least, "at_most": self.at_most}
+        shown = self.shown
+        ends = {"at_least": shown.at_least, "at_most": shown.at_most}
         given = "".join(f", {name}={str(end)!r}" for name, end in ends.items() if end is not None)
-        return f"Policy({self.text!r}{given})"
+        return f"Policy({shown.text!r}{given}{', notion=' + repr(self.notion) if self.stated else ''})"
 
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"
@@ -208,12 +256,40 @@ class Policy:
         >>> policy.budget({"income": 2000}) is None, policy.budget({"income": None}) is None
         (True, True)
         """
+        if self.stated is not None:
+            return self.stated.budget(record)
         value = evaluate(self.expression, record)
         if not self.is_valid(value) or not isinstance(value, float):
             return None
         if self.at_most is not None and value > self.at_most:
             return _double_below(self.at_most)
         return value
+
+    def epsilon(
+        self, record: Mapping[str, object], *, delta: Exact | None = None, share: Exact = 1
+    ) -> float | None:
+        """Return the ε that a record loses with a share, or None where it is left out.
+
+        Under a concentrated policy that takes a δ of the reader's choice: the loss is then (ε, δ)-private.
+
+        >>> Policy("1 / visits", at_least="1/8", at_most=1, notion="zcdp").epsilon({"visits": 2}, delta="1e-6")
+        5.221534...
+        >>> Policy("1 / visits").epsilon({"visits": 2}, share="1/10")
+        0.05
+        """
+        budget, part = self.budget(record), float(exact_share(share))
+        if budget is None:
+            return None
+        if self.stated is None:
+            return part * budget
+        if delta is None:
+            raise InvalidRequest("of zero-concentrated privacy an epsilon needs a delta: write delta='1e-6'.")
+        return epsilon_at(part * budget, read_delta(delta))
+
+    def refuse_unless_pure(self, where: str) -> None:
+        """Refuse a concentrated policy where only pure ones are proved."""
+        if self.stated is not None:
+            raise PolicyError(f"{where} takes pure policies alone: leave notion='zcdp' away.")
 
     def within(self, schema: Schema, bounds: Bounds) -> Policy:
         """Return the policy fitted to a table: columns resolved, both ends of its range known.
@@ -231,6 +307,8 @@ class Policy:
             ExpressionError: The expression does not fit the table's columns.
             PolicyError: An end of the range is not given and does not follow from the bounds.
         """
+        if self.stated is not None:
+            return _fill_roots(self.__class__.__new__(self.__class__), self.stated.within(schema, bounds))
         try:
             return self._fitted(schema, bounds)
         except PolicyError as refused:
@@ -283,6 +361,8 @@ class Policy:
             bounds: The public least and greatest value of number columns.
             whole: The columns that hold whole numbers only.
         """
+        if self.stated is not None:
+            return self.stated.left_out(bounds, whole)
         found = self.without_budget(bounds, whole)
         if found is None:
             return None
@@ -295,6 +375,8 @@ class Policy:
         >>> Policy("10 - age").without_budget({"age": (Fraction(0), Fraction(12))}, whole={"age"})
         WithoutBudget(condition='with age from 10 to 12', example={'age': 12.0})
         """
+        if self.stated is not None:
+            return self.stated.without_budget(bounds, whole)
         ranges = ranges_of(bounds)
         threshold = Threshold(self.is_valid)
         if threshold.everywhere(outcome(self.expression, ranges)):
@@ -376,6 +458,37 @@ def _fill(
     object.__setattr__(policy, "at_least", least)
     object.__setattr__(policy, "at_most", most)
     object.__setattr__(policy, "below", below)
+    object.__setattr__(policy, "stated", None)
+
+
+def _fill_roots(policy: Policy, stated: Policy) -> Policy:
+    """Set the attributes of a new concentrated policy: those of e(r) = √(2·P(r)), and P(r) as it was stated.
+
+    The largest e(r) is rounded down. So is the least one, by more than a double's error: whoever takes part by
+    P(r) takes part. Both are one number where all records have one budget.
+    """
+    least, most = (None if end is None else root_below(2 * end) for end in (stated.at_least, stated.at_most))
+    if stated.at_least is not None:
+        lowered = root_below(2 * stated.at_least * _LESS)
+        least, most = lowered, (lowered if least == most else most)
+    expression = _root(stated.expression)
+    _fill(policy, f"sqrt(2 * ({stated.text}))", expression, (least, most), -(-stated.below // 2))
+    object.__setattr__(policy, "stated", stated)
+    return policy
+
+
+_LESS = 1 - Fraction(1, 1 << 36)
+
+
+def _root(node: Node) -> Node:
+    """Return the expression √(2·node); within a CASE, of each branch."""
+    match node:
+        case Case(branches, default):
+            return Case(tuple((when, _root(value)) for when, value in branches), _root(default))
+        case Number(value) if value > 0 and math.isfinite(2 * value):
+            return Number(math.sqrt(2 * value))
+        case _:
+            return Call("sqrt", (Arithmetic("*", Number(2.0), node),))
 
 
 @dataclass(frozen=True, slots=True)

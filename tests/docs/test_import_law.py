@@ -14,12 +14,13 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 ORDER = (
     *("errors", "noise", "safety", "levels", "schema", "expressions", "declare", "regions"),
+    "concentrated",
     *("methods", "policy", "cells", "release", "mechanisms", "plan", "engines", "ledger", "run"),
     *("pictures", "sql", "tables"),
 )
 """Every package imports itself and what precedes it; whoever is not here comes after all."""
 
-BELIEVED = ("policy", "levels", "regions", "cells", "plan", "run", "mechanisms", "noise")
+BELIEVED = ("policy", "concentrated", "levels", "regions", "cells", "plan", "run", "mechanisms", "noise")
 """What is read by whoever must believe the guarantee, whole; ARCHITECTURE.md says the same."""
 
 FORBIDDEN = {

@@ -567,6 +567,7 @@ def open(  # noqa: A001  (prdp.graphs.open is what users call it)
             )
     pairs = read_bounds(bounds or {}, schema)
     checked = fitted_policy(policy, schema, pairs)
+    checked.refuse_unless_pure("a graph")
     called = name_of(name, default_name(edges))
     facts = {
         **Binding.of(called, schema, checked, pairs, {}).facts,

@@ -177,6 +177,7 @@ def _opened(table: Records) -> tuple[SqlEngine, KeyedRecords, Mapping[str, objec
     engine = open_source(table.source, table.types)
     ends = read_bounds(table.bounds or {}, engine.schema)
     policy = fitted_policy(table.policy, engine.schema, ends)
+    policy.refuse_unless_pure("a table of links")
     key = known_column(table.key, engine.schema, "key")
     facts = {**Binding.of(default_name(table.source), engine.schema, policy, ends, {}).facts, "key": key}
     return engine, KeyedRecords(key, policy), facts

@@ -22,6 +22,10 @@ _ONE_ROW = "one_row_per_unit"  # there only where it is so
 _SOURCE = "source"  # what a relation makes of its table: immutable columns are those of one relation
 
 
+_NOTION = "notion"  # of a concentrated policy: its ends and its text are then about P(r)
+_PURE = "pure"  # what ledgers without a notion are about
+
+
 _SCHEMA = "schema"
 _WHOLE = re.compile(r"u?(?:tiny|small|medium|big|huge)?int(?:eger|[0-9]+)?|long|short|byte", re.IGNORECASE)
 """The types of whole numbers, of whatever width and engine: which of them a column has changes no value."""
@@ -74,6 +78,8 @@ class Binding:
         declared: dict[str, Any] = {} if immutable is None else {_IMMUTABLE: sorted(immutable)}
         declared |= {_ONE_ROW: True} if one_row_per_unit else {}
         declared |= {_SOURCE: _settled(source)} if source else {}
+        declared |= {_NOTION: policy.notion} if policy.notion != _PURE else {}
+        policy = policy.shown
         return cls(
             {
                 "name": name,
@@ -185,6 +191,8 @@ def _difference(fact: str, kept: Any, given: Any) -> list[str]:
             compared = set(kept) if fact in _MAY_GROW else kept.keys() | given.keys()
         changed = sorted(key for key in compared if kept.get(key) != given.get(key))
         return [f"{shown} of {key}: {_shown(kept.get(key))} -> {_shown(given.get(key))}" for key in changed]
+    if fact == _NOTION:
+        kept, given = kept or _PURE, given or _PURE
     return [f"{shown}: {_shown(kept)} -> {_shown(given)}"]
 
 

@@ -36,6 +36,9 @@ _LONG_BITS = 1990
 _FEW = 20
 """Tables of more groups are written by columns."""
 
+_POLICY_FIELDS = frozenset(one.name for one in fields(Policy)) - {"stated"}
+"""Fields of the policy of the budgets that are counted: a concentrated one's, what it was stated as left out."""
+
 _LATER: dict[str, Any] = {
     "chosen": None,  # the error of a chosen value was not recorded
     "whole": False,  # counts were printed with decimals
@@ -129,7 +132,7 @@ def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
     facts = {one.name: getattr(terms, one.name) for one in fields(ClippedTerms)}
     if not terms.zero_or_one:  # it was not there at first
         del facts["zero_or_one"]
-    policy = {one.name: getattr(terms.policy, one.name) for one in fields(Policy)}
+    policy = {name: getattr(terms.policy, name) for name in _POLICY_FIELDS}
     return facts | {"policy": policy | {"expression": canonical(terms.policy.expression)}}
 
 
@@ -137,7 +140,8 @@ def _terms(form: dict[str, Any]) -> ClippedTerms:
     form = {"zero_or_one": False} | form
     _refuse_unless_fields(form, ClippedTerms)
     policy = form["policy"]
-    _refuse_unless_fields(policy, Policy)
+    if not isinstance(policy, dict) or policy.keys() != _POLICY_FIELDS:
+        raise ValueError("the text is no release")
     ends = (None if policy[end] is None else _fraction(policy[end]) for end in ("at_least", "at_most"))
     return ClippedTerms(
         policy=_policy(policy["text"], policy["expression"], *ends, below=_whole(policy["below"])),

@@ -238,6 +238,9 @@ def _step(step: Step, query: QueryPlan) -> Iterator[Line]:
     how = ", where the sum was clipped" if isinstance(step.mechanism, Following) else how
     shared = "" if step.shared_draw_id is None else ", for several answers"
     yield Line("  draws", f"{name}{mechanism} with share {step.share}{how}{shared}; {page}")
+    if step.conversion.least is not None:
+        pure = f"a pure mechanism with share {float(step.drawn_share):.4g} of e(r), the root of 2 P(r)"
+        yield Line("  as", f"{pure}; proofs/concentrated.md")
     if why := getattr(step.mechanism, "why", ""):
         yield Line("  since", why)
 
@@ -250,7 +253,7 @@ def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:
         tiers = mechanism.tiers(empty)
         if tiers is not None:
             return tiers.name, "proofs/tiers.md"
-        if not query.together and mechanism.clipped_tiers(empty, step.share) is not None:
+        if not query.together and mechanism.clipped_tiers(empty, step.drawn_share) is not None:
             return "clip in each tier", "proofs/clipped_tiers.md"
     package, _, module = type(mechanism).__module__.rpartition(".")
     proved = package == "prdp.mechanisms"

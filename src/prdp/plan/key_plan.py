@@ -128,7 +128,7 @@ class KeysPlan(Plan):
         masses = reader.read_anew(query.read)
         return [
             self._found(keys, masses.levels, simulated=reader.synthetic)
-            for keys in self.finder.answers(masses, query.share, entropy, runs)
+            for keys in self.finder.answers(masses, query.steps[0].drawn_share, entropy, runs)
         ]
 
     @property
@@ -146,7 +146,7 @@ class KeysPlan(Plan):
     def needs(self) -> list[tuple[ProductClass, Fraction]]:
         """Return what a key of each class needs to be found half of the time, in budget or in records."""
         worth = self._worth()
-        thresholds = self.finder.thresholds(1 / (self.share * self._levels.quantum))
+        thresholds = self.finder.thresholds(1 / (self._drawn_share * self._levels.quantum))
         return [
             (keys, least * worth) for keys, least in zip(self.query.domain.classes, thresholds, strict=True)
         ]
@@ -195,7 +195,7 @@ class KeysPlan(Plan):
         shown = self._shown_classes()
         each = [f"{_shown(needed)}{_in_words(keys) if len(shown) > 1 else ''}" for keys, needed in shown]
         what = "a budget mass of" if self.query.per == "mass" else "records:"
-        more = _shown(surely(self.share * self._levels.quantum) * self._worth())
+        more = _shown(surely(self._drawn_share * self._levels.quantum) * self._worth())
         return f"a key needs {what} {', '.join(each)} to be found half of the time, and {more} more in 95 %"
 
     def _shown_classes(self) -> list[tuple[ProductClass, Fraction]]:
@@ -218,6 +218,11 @@ class KeysPlan(Plan):
     def _levels(self) -> Levels:
         return self._read.levels  # type: ignore[no-any-return]
 
+    @property
+    def _drawn_share(self) -> Fraction:
+        """The share at which the mechanism is drawn."""
+        return self.queries[0].steps[0].drawn_share
+
     def _worth(self) -> Fraction:
         """Return what a quantum is worth: budget, or a part of a record."""
         levels = self._levels
@@ -226,7 +231,7 @@ class KeysPlan(Plan):
     def _found(self, found: Sequence[FoundKey], levels: Levels, *, simulated: bool) -> ReleaseTable:
         (step,), domain = self.queries[0].steps, self.query.domain
         label = replace(step.labels[0], words="budget mass" if self.query.per == "mass" else "count")
-        noise, worth = DiscreteLaplace(1 / (step.share * levels.quantum)), self._worth()
+        noise, worth = DiscreteLaplace(1 / (step.drawn_share * levels.quantum)), self._worth()
         keys: list[Key] = [domain.shown(one.key) for one in found]
         releases: list[Row] = []
         for one, key in zip(found, keys, strict=True):

@@ -261,7 +261,7 @@ def _clipped(
     (name, *others) = terms.policy.columns or (added,)  # where all budgets are alike, values alone decide
     alone = not others and name in terms.bounds and unit is None
     return ClippedTerms(
-        terms.policy,
+        terms.policy.counted,
         ((name, terms.bounds[name]),) if alone else (),
         measure.column if measure else None,
         measure.round_to if measure else Fraction(1),

@@ -137,6 +137,11 @@ class MethodTerms:
     part: UnitPart = ""
     why: str = ""
 
+    @property
+    def drawn(self) -> Fraction:
+        """The share at which a pure mechanism is drawn."""
+        return self.policy.conversion.drawn(self.share)
+
 
 def cells(terms: MethodTerms) -> Read:
     """Read the cells of the measured column, or counts."""
@@ -255,7 +260,7 @@ def _ends(terms: MethodTerms) -> tuple[int, int]:
 
 
 def _rank(terms: MethodTerms) -> Rank:
-    found = Rank.tuned(terms.share, terms.query.at, *_ends(terms), terms.levels)
+    found = Rank.tuned(terms.drawn, terms.query.at, *_ends(terms), terms.levels)
     if not terms.part:
         return found
     if not terms.query.unit_weighted:
@@ -278,11 +283,11 @@ _ADDITIVE_FINENESS = 4 * PER_OCTAVE  # a record is taken for one at the end of i
 
 
 def _clip(terms: MethodTerms) -> Clip:
-    return Clip.tuned(terms.share)
+    return Clip.tuned(terms.drawn)
 
 
 def _clip_values(terms: MethodTerms) -> Clip:
-    return Clip.tuned(terms.share, signed=terms.measure is not None and terms.measure.signed)
+    return Clip.tuned(terms.drawn, signed=terms.measure is not None and terms.measure.signed)
 
 
 def additive(terms: MethodTerms) -> Additive:
@@ -368,7 +373,7 @@ QUANTILE = (
     Method("framework", _framework(_one_quantile), divides="row", fineness=FINE_PER_OCTAVE, **_FRAMEWORK),
 )
 DISTINCT = (
-    Method("distinct", lambda terms: DistinctKeys.tuned(terms.share), reads=keys, divides="key", deep=True),
+    Method("distinct", lambda terms: DistinctKeys.tuned(terms.drawn), reads=keys, divides="key", deep=True),
     Method(
         "framework",
         _framework(lambda _: LaplaceCount()),
@@ -423,7 +428,7 @@ def rivals(terms: MethodTerms) -> Rivals | None:
     read = read.planned()
     if read.ratios is None or Clip().tiers(read.empty) is not None:
         return None
-    worth = terms.share * terms.levels.quantum
+    worth = terms.drawn * terms.levels.quantum
     corners = corners_of(additive(terms).noise(measure.largest, worth))
     ends = (read.ratios.values[0][0] / worth, read.ratios.values[-1][1] / worth)
     return Rivals(*(quantile(corners, level) for level in (USUAL, RARE)), *map(float, ends))

@@ -178,7 +178,7 @@ def _warm_clip(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str
             covered = int(known_point.get("tail_factor", TAIL_FACTORS[-1]))
             if covered not in TAIL_FACTORS:
                 raise ValueError("what lies beyond a point is not measured up to there")
-            warm = WarmClip.tuned(clip, step.share, at / round_to, words, covered, close=close)
+            warm = WarmClip.tuned(clip, step.drawn_share, at / round_to, words, covered, close=close)
             steps[place] = replace(step, mechanism=warm)
     return replace(query, steps=tuple(steps))
 

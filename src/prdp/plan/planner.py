@@ -421,7 +421,7 @@ class Planner:
         select_input = method.select_input
         if self.unit is not None and not terms.part:
             select_input = _units_seen(terms.query, self.unit.id)
-        return Step("", terms.share, mechanism, labels, select_input)
+        return Step("", terms.share, mechanism, labels, select_input, conversion=terms.policy.conversion)
 
     def _parted(self, terms: MethodTerms, method: Method) -> tuple[Step, ...]:
         """Return the steps of a derived answer, whose parts share the query's method."""
@@ -434,7 +434,8 @@ class Planner:
             shown_mechanism = steps[0].mechanism if alike else mechanism
             label = part_label(part, own, mechanism, shown_mechanism, self.unit)
             select_input = part.select_input if self.unit is None else _unit_part(part)
-            steps.append(Step(part.name, own.share, mechanism, (label,), select_input))
+            conversion = terms.policy.conversion
+            steps.append(Step(part.name, own.share, mechanism, (label,), select_input, conversion=conversion))
         return tuple(steps)
 
     def _read(self, terms: MethodTerms, method: Method) -> Read:
@@ -546,8 +547,8 @@ def part_mechanism(part: DerivedPart, row: Method, terms: MethodTerms) -> Answer
     if pairs is None:
         return row.build(terms)
     if part.name == "sum":
-        return Clip.tuned(terms.share, leads=True)
-    return Following(pairs, Clip.tuned(terms.share))
+        return Clip.tuned(terms.drawn, leads=True)
+    return Following(pairs, Clip.tuned(terms.drawn))
 
 
 def _pairs(row: Method, terms: MethodTerms) -> PairedPoints | None:
@@ -558,7 +559,7 @@ def _pairs(row: Method, terms: MethodTerms) -> PairedPoints | None:
     if row.name != Clip.name:
         return None
     read = CellRead(terms.policy, terms.levels, terms.bounds, terms.measure, terms.where)
-    if Clip.tuned(terms.share).tiers(read.planned().empty.counted()) is not None:
+    if Clip.tuned(terms.drawn).tiers(read.planned().empty.counted()) is not None:
         return None
     return PairedPoints.of(terms.policy, terms.levels, terms.measure)
 
@@ -568,7 +569,8 @@ def plan_of_one(terms: MethodTerms, method: Method, omitted: str = "") -> QueryP
     mechanism, query = method.build(terms), terms.query
     caveat = mechanism.caveat(signed=False)
     label = Label(str(query), terms.share, method.name, caveat, omitted=omitted, whole=True)
-    step = Step("", terms.share, mechanism, (label,), method.select_input)
+    conversion = terms.policy.conversion
+    step = Step("", terms.share, mechanism, (label,), method.select_input, conversion=conversion)
     options = {name: _option_value(getattr(mechanism, name)) for name in method.options}
     return QueryPlan(query, method.name, terms.share, method.reads(terms), (step,), options=options)
 
@@ -630,7 +632,7 @@ def _jointly(step: Step) -> Step:
     """Return a step that draws all groups of units at once."""
     labels = tuple(replace(label, method=Joint.name) for label in step.labels)
     shown = _unit_rows if step.select_input is _counted_units else step.select_input
-    return replace(step, mechanism=Joint.tuned(step.share), labels=labels, select_input=shown)
+    return replace(step, mechanism=Joint.tuned(step.drawn_share), labels=labels, select_input=shown)
 
 
 def _units_seen(query: Query, privacy_unit: str) -> Any:

@@ -217,7 +217,7 @@ def _rebuilt(
 
 def _with(step: Step, share: Fraction, number: int | None) -> Step:
     labels = tuple(replace(label, share=share) for label in step.labels)
-    mechanism = _tuned(step.mechanism, share)
+    mechanism = _tuned(step.mechanism, step.conversion.drawn(share))
     return replace(
         step, share=share, mechanism=mechanism, labels=labels, shared_draw_id=number, own_share=step.share
     )

@@ -16,6 +16,7 @@ from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.summary import CENTER_BITS
 from prdp.cells.units import UnitCells, UnitGroups
+from prdp.concentrated import Conversion
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
@@ -57,6 +58,7 @@ class Step:
         draws.
         once: The number of the draw, where several queries of a statement use it; None where one does.
         own_share: Which part of the share is from the query's own; None for all of it.
+        conversion: How the share becomes the one at which a pure mechanism is drawn.
     """
 
     name: str
@@ -66,6 +68,12 @@ class Step:
     select_input: Callable[[Any], Any] | None
     shared_draw_id: int | None = None
     own_share: Fraction | None = None
+    conversion: Conversion = Conversion()
+
+    @property
+    def drawn_share(self) -> Fraction:
+        """The share at which the mechanism is drawn: under a concentrated policy, a larger one."""
+        return self.conversion.drawn(self.share)
 
     def draw(
         self, shown: Any, together: Together, entropy: Entropy, runs: int, leader: Draw | None = None
@@ -73,7 +81,7 @@ class Step:
         """Draw for groups together or for one alone; what follows a sum is drawn after ``leader``."""
         mechanism: Any = self.mechanism
         if together == "joint":
-            finish = mechanism.begun(shown[0], self.share, entropy, runs)
+            finish = mechanism.begun(shown[0], self.drawn_share, entropy, runs)
             return lambda: [(column,) for column in finish()]
         leaders = [columns[0] for columns in leader()] if leader is not None else []
         if not together:
@@ -95,8 +103,8 @@ class Step:
         """Draw independent answers for one group; squares are around ``center``, in rounding steps."""
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
-            return [(one,) for one in mechanism.after(leaders, shown, self.share, entropy, center)]
-        answers = mechanism.answers(shown, self.share, entropy, runs)
+            return [(one,) for one in mechanism.after(leaders, shown, self.drawn_share, entropy, center)]
+        answers = mechanism.answers(shown, self.drawn_share, entropy, runs)
         return [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
 
     def _draw_pooled(
@@ -106,9 +114,9 @@ class Step:
         mechanism: Any = self.mechanism
         if isinstance(mechanism, Following):
             if all(isinstance(one.clipping, Clipping) for column in leaders for one in column.templates):
-                return mechanism.grouped_after(leaders, SummaryGroups.of(shown), self.share, entropy)
+                return mechanism.grouped_after(leaders, SummaryGroups.of(shown), self.drawn_share, entropy)
             mechanism = mechanism.alone
-        columns: Sequence[AnswerColumn] = mechanism.grouped(shown, self.share, entropy, runs).by_run
+        columns: Sequence[AnswerColumn] = mechanism.grouped(shown, self.drawn_share, entropy, runs).by_run
         return columns
 
     def around(self, center: Fraction) -> Step:
@@ -198,7 +206,7 @@ class Derived:
         if isinstance(cells[0].totals, UnitGroups):
             (found,) = cells[0].around(dict(enumerate(fine)))
             mechanism: Any = step.mechanism
-            (column,) = mechanism.answers(found.totals, step.share, entropy, 1)
+            (column,) = mechanism.answers(found.totals, step.drawn_share, entropy, 1)
             answers = list(column)
         else:
             places = [one.place for one in cells]

@@ -265,7 +265,7 @@ class CustomPlan:
 
     def explained_answers(self, source: Any) -> Iterator[Line]:
         """List what would be read and drawn; ``:b`` is the level that is drawn first."""
-        domain = self.split * self.share
+        domain = self.split * self._drawn_share
         yield from omitted(self.planner.policy, self._omitted)
         yield Line("answers", f"{self.name} of {', '.join(self.columns)}")
         counts, rows = self._statements(source)
@@ -274,7 +274,7 @@ class CustomPlan:
             yield Line("  divides", "each unit's budget among its rows that count; proofs/divided.md")
         yield Line("  draws", f"where budgets become numerous, with share {domain}; proofs/framework.md")
         yield from reads(rows)
-        rest = self.share - domain
+        rest = self._drawn_share - domain
         yield Line("  draws", f"{self.name} with share {rest}; its author's promise, no page of prdp's")
 
     def _statements(self, source: Any) -> tuple[Iterable[str], Iterable[str]]:
@@ -288,9 +288,9 @@ class CustomPlan:
     def _drawn(self, reader: PlanReader, entropy: Entropy) -> CustomRelease:
         facts, levels = self.planner, self._levels
         finder = DomainFinder.over(levels, self.beta)
-        (domain,) = finder.draw(self._counted(reader), self.split * self.share, entropy, 1)
+        (domain,) = finder.draw(self._counted(reader), self.split * self._drawn_share, entropy, 1)
         least = levels.domain_quanta(domain) * levels.quantum
-        epsilon = (1 - self.split) * self.share * least
+        epsilon = (1 - self.split) * self._drawn_share * least
         came = outcome(self.mechanism, self._kept_rows(reader, domain, epsilon, entropy), epsilon, self.beta)
         if came.interrupted:
             self._interrupted.set()
@@ -305,6 +305,11 @@ class CustomPlan:
             simulated=reader.synthetic,
             left_out=left_out(self._omitted),
         )
+
+    @property
+    def _drawn_share(self) -> Fraction:
+        """The share at which pure mechanisms are drawn, the caller's too."""
+        return self.planner.policy.conversion.drawn(self.share)
 
     @property
     def _kept_words(self) -> str:
@@ -355,7 +360,7 @@ class CustomPlan:
         kept = found >= first
         for level in range(first):  # every level flips, whether or not it has rows
             at = np.flatnonzero(found == level)
-            budget = (1 - self.split) * self.share * levels.quanta(level) * levels.quantum
+            budget = (1 - self.split) * self._drawn_share * levels.quanta(level) * levels.quantum
             kept[at] = flips(keep_bounds(budget, epsilon), len(at), entropy)
         return kept
 

@@ -212,7 +212,8 @@ def _with_range(policy: Policy | Exact, bounds: Mapping[str, tuple[Number, Numbe
         return Policy.constant(policy)
     read = Policy(policy) if isinstance(policy, str) else policy
     if not isinstance(read, Policy) or (read.at_least is not None and read.at_most is not None):
-        return read  # type: ignore[return-value]  # what is no policy is refused by the study
+        return read  # type: ignore[return-value]  # what is no policy or not pure is refused by the study
+    read.refuse_unless_pure("the local model")
     ends = {
         column: (exact(low, f"bounds[{column!r}]"), exact(high, f"bounds[{column!r}]"))
         for column, (low, high) in bounds.items()

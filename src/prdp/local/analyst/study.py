@@ -232,6 +232,7 @@ class Study(ABC):
                 f"policy={self.policy!r} is no policy: write policy=prdp.Policy('20 / visits', "
                 "at_least='1/100', at_most=10)."
             )
+        self.policy.refuse_unless_pure("the local model")
         exact_share(self.share)
         _part(self.first, "first")
         if _part(self.beta, "beta") < Fraction(1, 10**6):

@@ -67,6 +67,7 @@ class Campaign:
             raise InvalidRequest(f"round={round!r} is not 1, 2, ...")
         if not isinstance(policy, Policy):
             raise InvalidRequest(f"policy={policy!r} is no policy: write prdp.Policy('20 / visits', ...).")
+        policy.refuse_unless_pure("the local model")
         levels = policy.levels  # refuses a policy without a range
         sayable(levels.at_least, "at_least")
         sayable(levels.at_most, "at_most")

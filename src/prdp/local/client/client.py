@@ -430,6 +430,8 @@ class Client:
                 f"policy={policy!r} is no policy: write policy=prdp.Policy('20 / visits', at_least='1/100', "
                 "at_most=10), with the ends that campaigns will have."
             )
+        if policy is not None:
+            policy.refuse_unless_pure("the local model")
         self._policy = None if policy is None else policy_text(policy)
         self._most_share = exact_share(most_share)
         self._protocols, self._ldp_protocols = protocols, ldp_protocols
