@@ -18,7 +18,7 @@ from prdp.errors import InvalidRequest
 from prdp.noise.exponential import exp_bounds
 
 Notion = Literal["pure", "zcdp"]
-"""What a policy's number bounds: E(r), the log-ratio of chances; or P(r), Rényi divergences over their order."""
+"""What a policy's number bounds: E(r), log-ratios of chances; or P(r), Rényi divergences over their order."""
 
 NOTIONS = ("pure", "zcdp")
 
@@ -46,8 +46,8 @@ def root_below(number: Fraction, bits: int = _ROOT_BITS) -> Fraction:
 def pure_share(share: Fraction, least: Fraction) -> Fraction:
     """Return a share t at which a pure mechanism of budgets e(r) is within ``share`` of every P(r).
 
-    A mechanism whose log-ratios are at most x is (x · tanh(x/2))-concentrated, so that t · e · tanh(t · e / 2) <=
-    share · e² / 2 is enough; it holds for all larger e where it holds for the least one. Rounded down.
+    A mechanism whose log-ratios are at most x is (x · tanh(x/2))-concentrated, so that t · e · tanh(t · e / 2)
+    <= share · e² / 2 is enough; it holds for all larger e where it holds for the least one. Rounded down.
 
     >>> float(pure_share(Fraction(1, 4), Fraction(1, 1000)))  # the root of the share, for small budgets
     0.5
@@ -56,9 +56,11 @@ def pure_share(share: Fraction, least: Fraction) -> Fraction:
 
     Args:
         share: The part of every record's P(r).
-        least: The least e(r) of a record that takes part.
+        least: The least e(r) of a record that takes part; 0 for any.
     """
     root = root_below(share)
+    if not least:
+        return root
     high, low = _largest(float(share), float(least)), root
     found = Fraction(math.floor(high * (1 << _ROOT_BITS)), 1 << _ROOT_BITS) if high > float(low) else low
     return found if found > low and _is_within(found, share, least) else low
@@ -75,7 +77,7 @@ def _largest(share: float, least: float) -> float:
 
 
 def _is_within(found: Fraction, share: Fraction, least: Fraction) -> bool:
-    """Return whether t · tanh(t · e / 2) <= share · e / 2 for sure: tanh(x/2) = (1 - exp(-x)) / (1 + exp(-x))."""
+    """Return whether t · tanh(t · e / 2) <= share · e / 2; tanh(x/2) is (1 - exp(-x)) / (1 + exp(-x))."""
     one = 1 << _CHECK_BITS
     low, _ = exp_bounds(found * least, _CHECK_BITS)
     return found * Fraction(one - low, one + low) <= share * least / 2
@@ -99,6 +101,10 @@ class Conversion:
         return share if self.least is None else pure_share(share, self.least)
 
 
+PURE = Conversion()
+"""What is done to shares under a pure policy: nothing."""
+
+
 def read_delta(delta: Exact) -> float:
     """Return a δ as a float.
 
@@ -107,7 +113,9 @@ def read_delta(delta: Exact) -> float:
     """
     found = exact(delta, "delta")
     if not Fraction(1, 10**300) <= found < 1:
-        raise InvalidRequest(f"delta={delta!r} is no chance of failure: it lies between 0 and 1, such as '1e-6'.")
+        raise InvalidRequest(
+            f"delta={delta!r} is no chance of failure: it lies between 0 and 1, such as '1e-6'."
+        )
     return float(found)
 
 
@@ -124,7 +132,9 @@ def epsilon_at(loss: float, delta: float) -> float:
     low, high = math.log(1e-9), math.log(2 + 4 * math.sqrt(-math.log(delta) / loss))  # of α - 1
     for _ in range(_STEPS):
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if _epsilon(left, loss, delta) < _epsilon(right, loss, delta) else (left, high)
+        low, high = (
+            (low, right) if _epsilon(left, loss, delta) < _epsilon(right, loss, delta) else (left, high)
+        )
     return max(0.0, _epsilon(low, loss, delta)) * _UP
 
 

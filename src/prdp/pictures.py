@@ -46,7 +46,7 @@ def plot_policy(
             f"plot_policy draws the policy of an open table, over its bounds, and this is a "
             f"{type(table).__name__}: give what prdp.open returned."
         )
-    policy, bounds = table.policy, table.bounds
+    policy, bounds = table.policy.shown, table.bounds
     drawn = _column(policy, bounds, column)
     panel = style.axes()[0] if ax is None else ax
     low = float(bounds[drawn][0])
@@ -65,7 +65,8 @@ def plot_policy(
         panel.set_xscale("log")
     if any(budget for budget in budgets):
         panel.set_yscale("log")
-    style.dress(panel, f"E = {policy.text}", drawn, "budget of a record")
+    name = "E" if table.policy.stated is None else "P"
+    style.dress(panel, f"{name} = {policy.text}", drawn, "budget of a record")
     return panel
 
 

@@ -220,6 +220,7 @@ def ask(
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
+    notion: Annotated[str | None, given.NOTION] = None,
     bounds: Annotated[list[str] | None, given.BOUNDS] = None,
     round_to: Annotated[list[str] | None, given.ROUND_TO] = None,
     types: Annotated[list[str] | None, given.TYPES] = None,
@@ -259,7 +260,7 @@ def ask(
         return
     if purpose is not None:
         raise InvalidRequest("--purpose is for a steward of a server: add --server URL.")
-    limits = {"at_most": at_most, "at_least": at_least}
+    limits = {"at_most": at_most, "at_least": at_least, "notion": notion}
     columns = {"bounds": bounds or (), "round_to": round_to or (), "types": types or (), "keys": keys or ()}
     place = {"database": database, "table_name": table_name, "ledger": ledger}
     whose = {"privacy_unit": privacy_unit, "max_rows": max_rows}

@@ -98,7 +98,9 @@ def _report(opened: Project, name: str, like: str | None) -> bool:
 def _facts(facts: Facts) -> Iterator[Line]:
     """Yield what is found of columns and of the policy."""
     policy = facts.policy
-    ends = (number(policy.levels.at_least, 6), number(policy.levels.at_most, 6))
+    shown = policy.shown
+    ends = (number(shown.levels.at_least, 6), number(shown.levels.at_most, 6))
+    what = "budgets" if policy.stated is None else "zero-concentrated privacy, P(r)"
     yield "columns", ", ".join(f"{name} {kind.native}" for name, kind in facts.schema.items()), OK
     if parted := parted_otherwise(list(facts.schema)):
         yield "columns", parted, LOOK
@@ -109,7 +111,7 @@ def _facts(facts: Facts) -> Iterator[Line]:
     if facts.unit is not None and facts.unit.max_rows == MAX_ROWS and not facts.unit.one_row_is_all:
         limit = "max_rows is not declared: a limit of a unit's rows, such as max_rows = 20, narrows intervals"
         yield f"unit {facts.unit.id}", f"{limit}, and what is beyond it is cut off", LOOK
-    yield "policy", f"{policy.text}: budgets of {ends[0]} to {ends[1]}", OK
+    yield "policy", f"{shown.text}: {what} of {ends[0]} to {ends[1]}", OK
     if columns(policy.expression) and policy.levels.at_least == policy.levels.at_most:
         alike = "every record within the bounds has the same budget: the policy gives at_most to all of them"
         yield "policy", alike, LOOK

@@ -64,6 +64,7 @@ def init(
     policy: Annotated[str | None, given.POLICY] = None,
     at_most: Annotated[str | None, given.AT_MOST] = None,
     at_least: Annotated[str | None, given.AT_LEAST] = None,
+    notion: Annotated[str | None, given.NOTION] = None,
     bounds: Annotated[list[str] | None, given.BOUNDS] = None,
     round_to: Annotated[list[str] | None, given.ROUND_TO] = None,
     types: Annotated[list[str] | None, given.TYPES] = None,
@@ -91,6 +92,7 @@ def init(
     options: dict[str, Any] = {
         "at_most": at_most,
         "at_least": at_least,
+        "notion": notion,
         "privacy_unit": privacy_unit,
         "max_rows": max_rows,
         "ledger": ledger,

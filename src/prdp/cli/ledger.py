@@ -150,7 +150,7 @@ _WORDS = typer.Argument(
 _BAR = 50
 _MAX_ROWS = 12
 _INDENT = 5
-_FACTS = ("name", "privacy_unit", "policy", "at_least", "at_most", "bounds", "units", "schema")
+_FACTS = ("name", "privacy_unit", "notion", "policy", "at_least", "at_most", "bounds", "units", "schema")
 
 
 def _ledgers_here(incomplete: str) -> list[str]:

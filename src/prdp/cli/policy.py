@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +25,8 @@ from prdp.cli.policy_facts import (
     with_options,
 )
 from prdp.cli.printing import grid, number, show, show_json
+from prdp.concentrated import Notion, epsilon_at, read_delta
+from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
 from prdp.expressions.intervals import Interval
 from prdp.expressions.tokens import shown_name
@@ -109,6 +111,8 @@ def _ticks(across: Axis, columns: int) -> str:
 
 
 _MAX_RANGES = 2
+DELTA = "1e-6"
+"""The delta at which epsilons are shown, unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,22 @@ class Findings:
     domains: list[Domain]
     left_out: str | None
     record: RecordFacts | None
+    notion: Notion = "pure"
+    delta: Exact = DELTA
 
     @property
     def bounds(self) -> Bounds:
         """The bounds that options declare."""
         return self.declared.bounds
+
+    @property
+    def symbol(self) -> str:
+        """The letter of what the policy gives a record."""
+        return "E" if self.notion == "pure" else "P"
+
+    def epsilon(self, loss: float) -> float:
+        """Return the ε of a loss of concentrated privacy, at the δ that was asked for."""
+        return epsilon_at(loss, read_delta(self.delta))
 
     @property
     def only_column(self) -> str | None:
@@ -145,6 +160,8 @@ def _option(explained: str, metavar: str, complete: Callable[..., list[str]] | N
 _BOUNDS = _option("A number column and its public bounds, such as balance=0:1e12.", "COLUMN=LOW:HIGH")
 _AT_MOST = _option("The largest budget; larger ones are lowered to it.", "BUDGET")
 _AT_LEAST = _option("The smallest budget; records with less are left out.", "BUDGET")
+_NOTION = _option("What the number bounds: pure (E), or zcdp (P, of concentrated privacy).", "NOTION")
+_DELTA = _option(f"With --notion zcdp: the delta at which epsilons are shown, by default {DELTA}.", "DELTA")
 _TEXT = _option("A text column.", "COLUMN", column_names)
 _WHOLE = _option("A column of whole numbers.", "COLUMN", column_names)
 _RECORD = _option("A made-up record, such as balance=5000; no value after the = is NULL.", "COLUMN=VALUE,...")
@@ -158,6 +175,8 @@ def policy(
     bounds: Annotated[list[str] | None, _BOUNDS] = None,
     at_most: Annotated[str | None, _AT_MOST] = None,
     at_least: Annotated[str | None, _AT_LEAST] = None,
+    notion: Annotated[str, _NOTION] = "pure",
+    delta: Annotated[str, _DELTA] = DELTA,
     text: Annotated[list[str] | None, _TEXT] = None,
     whole: Annotated[list[str] | None, _WHOLE] = None,
     record: Annotated[list[str] | None, _RECORD] = None,
@@ -169,9 +188,12 @@ def policy(
     """Show what a policy promises: its range, its domains, a plot, and a record's losses."""
     given = Policy(expression, at_most=at_most, at_least=at_least)
     declared = declared_columns(given, bounds or [], text or [], whole or [])
-    found = _found(given, declared, record or [])
+    bounded = Policy(expression, at_most=at_most, at_least=at_least, notion=notion)  # type: ignore[arg-type]
+    read_delta(delta)
+    found = replace(_found(given, declared, record or []), notion=bounded.notion, delta=delta)
     if plot is not None:
-        save(plot_policy(found), plot)
+        drawn = replace(found, policy=bounded.within(declared.schema, declared.bounds))
+        save(plot_policy(drawn), plot)
     if as_json:
         show_json(_as_dict(found))
     else:
@@ -197,15 +219,14 @@ def _found(given: Policy, declared: DeclaredColumns, record: list[str]) -> Findi
 
 def _show(found: Findings) -> None:
     show(
-        f"E = {plain(found.policy.text)}",
+        f"{found.symbol} = {plain(found.policy.text)}",
         "",
         *_range(found),
         *_plot(found),
         "",
-        _domains(found),
-        "",
+        *([_domains(found), ""] if found.notion == "pure" else []),
         *_left_out(found),
-        *_record(found.record),
+        *_record(found),
     )
 
 
@@ -213,6 +234,9 @@ def _range(found: Findings) -> list[str]:
     levels = found.levels
     least = f"{number(levels.at_least, 6)} ({found.source('at_least')})"
     most = f"{number(levels.at_most, 6)} ({found.source('at_most')})"
+    if found.notion != "pure":
+        grid_of = "four to a doubling, eight of the root; rounding down to one costs at most 16 %"
+        return [f"P         {least} to {most}", f"levels    {grid_of}"]
     return [
         f"budgets   {least} to {most}",
         f"levels    {levels.top + 1}, eight to a doubling; rounding down to one costs at most 9 %",
@@ -268,20 +292,30 @@ def _left_out(found: Findings) -> list[str]:
     return ["No record within the bounds is left out, unless a value is missing (NULL)."]
 
 
-def _record(record: RecordFacts | None) -> list[RenderableType]:
+def _record(found: Findings) -> list[RenderableType]:
+    record = found.record
     if record is None:
         return []
     if record.budget is None or record.level_budget is None:
         gives = "no number" if record.value is None else number(record.value, 6)
-        return ["", f"The record: E gives {gives}, so it is left out of every answer and loses nothing."]
+        return [
+            "",
+            f"The record: {found.symbol} gives {gives}, so it is left out of every answer and loses nothing.",
+        ]
     lowered = record.value is not None and record.value > record.budget
-    reason = f" (E gives {number(record.value or 0, 6)}, lowered to at_most)" if lowered else ""
-    made = grid(["share", "loses at most", "chance of any answer changes at most"], left=(2,))
+    reason = f" ({found.symbol} gives {number(record.value or 0, 6)}, lowered to at_most)" if lowered else ""
+    pure = found.notion == "pure"
+    last = "chance of any answer changes at most" if pure else f"epsilon at delta {plain(str(found.delta))}"
+    made = grid(["share", "loses at most", last], left=(2,))
     for share, loss in record.losses:
+        if not pure:
+            made.add_row(str(share), number(loss, 4), number(found.epsilon(loss), 4))
+            continue
         factor = f"by a factor of {number(math.exp(loss), 4)}" if loss < 700 else "without limit"
         made.add_row(str(share), number(loss, 4), factor)
-    rounded = f"rounded down to {number(record.level_budget, 6)}"
-    return ["", f"The record has the budget {number(record.budget, 6)}{reason}, {rounded}.", "", made]
+    has = f"The record has the budget {number(record.budget, 6)}{reason}"
+    rounded = f", rounded down to {number(record.level_budget, 6)}" if pure else ""
+    return ["", f"{has}{rounded}.", "", made]
 
 
 def _as_dict(found: Findings) -> dict[str, object]:
@@ -303,4 +337,13 @@ def _as_dict(found: Findings) -> dict[str, object]:
             "level_budget": record.level_budget,
             "losses": {str(share): loss for share, loss in record.losses},
         },
-    }
+    } | _concentrated(found)
+
+
+def _concentrated(found: Findings) -> dict[str, object]:
+    """Return what is said of concentrated privacy alone."""
+    if found.notion == "pure":
+        return {}
+    losses = () if found.record is None else found.record.losses
+    epsilons = {str(share): found.epsilon(loss) for share, loss in losses}
+    return {"notion": found.notion, "delta": str(found.delta), "epsilons": epsilons}

@@ -13,6 +13,7 @@ from itertools import pairwise
 import typer
 
 from prdp.cli.printing import number
+from prdp.concentrated import epsilon_at
 from prdp.declare.exact import exact
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
 from prdp.expressions.evaluate import Value, as_double, evaluate
@@ -185,9 +186,13 @@ def warned(policy: Policy) -> str:
     >>> warned(Policy("100 / visits", at_least="1/8", at_most=100))
     'budgets of up to 100 protect little: one record changes chances up to 2.688e43-fold. Set at_most.'
     """
-    most = float(policy.levels.at_most)
+    most = float(policy.shown.levels.at_most)
     if most <= LARGE:
         return ""
+    if policy.stated is not None:
+        epsilon = number(epsilon_at(most, 1e-6), 4)
+        said = f"P(r) of up to {number(most)} protects little: that is epsilon {epsilon} at delta 1e-6"
+        return f"{said}. Set at_most."
     factor = f"up to {number(math.exp(most), 4)}-fold" if most < 700 else "without limit"
     return (
         f"budgets of up to {number(most)} protect little: one record changes chances {factor}. Set at_most."

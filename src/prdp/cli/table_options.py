@@ -134,6 +134,7 @@ POLICY = _option(
 )
 AT_MOST = _option("--at-most", "The largest budget.", "BUDGET")
 AT_LEAST = _option("--at-least", "The smallest budget; records with less are left out.", "BUDGET")
+NOTION = _option("--notion", "What the policy bounds: pure, or zcdp for concentrated privacy.", "NOTION")
 BOUNDS = _option(
     "--bounds", "A number column's public bounds, such as balance=0:1e9.", "COLUMN=LOW:HIGH", column_values
 )
@@ -178,6 +179,7 @@ def entry(
     database: str | None = None,
     at_most: str | None = None,
     at_least: str | None = None,
+    notion: str | None = None,
     bounds: Sequence[str] = (),
     round_to: Sequence[str] = (),
     types: Sequence[str] = (),
@@ -194,6 +196,7 @@ def entry(
         "policy": policy,
         "at_most": at_most,
         "at_least": at_least,
+        "notion": notion,
         "bounds": ends,
         "round_to": dict(_named(round_to, "--round-to", "balance=0.01")),
         "types": sql_types(

@@ -20,6 +20,7 @@ from prdp.errors import PrdpError
 from prdp.expressions.nodes import canonical
 from prdp.expressions.parse import parse
 from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_gaussian import GaussianScale
 from prdp.policy import Policy
 from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
 from prdp.release.clipped import ClippedTerms
@@ -33,11 +34,12 @@ from prdp.release.table import CustomRelease, Released, ReleaseTable
 _LONG_BITS = 1990
 """Whole numbers of up to so many bits can be written and read under every limit of Python's on digits."""
 
+_GAUSSIAN = "gaussian"
 _FEW = 20
 """Tables of more groups are written by columns."""
 
 _POLICY_FIELDS = frozenset(one.name for one in fields(Policy)) - {"stated"}
-"""Fields of the policy of the budgets that are counted: a concentrated one's, what it was stated as left out."""
+"""Fields of the policy whose budgets are counted; what a concentrated one was stated as is left out."""
 
 _LATER: dict[str, Any] = {
     "chosen": None,  # the error of a chosen value was not recorded
@@ -124,7 +126,20 @@ def _form(release: Release) -> dict[str, Any]:
 
     form = asdict(replace(release, clipped=None, parts=(), recorded_at=""), dict_factory=plain)
     form["parts"] = list(map(_form, release.parts))
+    if release.noise == _GAUSSIAN:  # their scales follow from the variances
+        form["noise_scales"] = [_variance(scale) for scale in release.noise_scales]
     return form if release.clipped is None else form | {"clipped": _terms_form(release.clipped)}
+
+
+def _variance(scale: Fraction) -> Fraction | list[Fraction]:
+    """Return the variance of a Gaussian noise; the scale of any other as a list of one."""
+    return scale.variance if isinstance(scale, GaussianScale) else [scale]
+
+
+def _noise_scale(form: Any, noise: str) -> Fraction:
+    if noise != _GAUSSIAN:
+        return _fraction(form)
+    return _fraction(form[0]) if isinstance(form, list) else GaussianScale.of(_fraction(form))
 
 
 def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
@@ -204,7 +219,7 @@ def _release(form: dict[str, Any]) -> Release:
         question=form["question"],
         steps=_whole(form["steps"]),
         step=_fraction(form["step"]),
-        noise_scales=tuple(_fraction(scale) for scale in form["noise_scales"]),
+        noise_scales=tuple(_noise_scale(scale, form["noise"]) for scale in form["noise_scales"]),
         share=_fraction(form["share"]),
         method=form["method"],
         bias=Caveat(**form["bias"]) if form["bias"] else None,

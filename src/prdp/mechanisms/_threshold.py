@@ -20,8 +20,10 @@ import numpy as np
 from prdp.cells.columns import Column, Places, exact_column, plus, product, total, totals_at
 from prdp.cells.groups import joined, limbs
 from prdp.cells.summary import Span, Summary
+from prdp.concentrated import root_below
 from prdp.levels import Levels, quarter_octaves
 from prdp.mechanisms._tail import OCTAVES, octaves_below
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
@@ -217,6 +219,7 @@ class Fence:
 
 
 _QUARTERS = 4
+_PART_BITS = 20
 
 
 class Candidates(Protocol):
@@ -254,6 +257,7 @@ class Tuning:
             away from the data, and what the masses must outweigh for it to climb to them.
         stride: How far apart the points are, in quarters of an octave.
         fence: What else a point is charged for; None for what it clips alone.
+        gaussian: Whether the answer's noise is Gaussian; the squares of all parts then make at most 1.
     """
 
     choice: Fraction
@@ -261,6 +265,12 @@ class Tuning:
     fall: Fraction
     stride: int = 2
     fence: Fence | None = None
+    gaussian: bool = False
+
+    def spent(self, *others: Fraction) -> Fraction:
+        """Return how much of the whole the choice, the answer and other parts use together."""
+        parts = (self.choice, self.answer, *others)
+        return sum((part * part if self.gaussian else part for part in parts), Fraction(0))
 
     @property
     def seen(self) -> Fraction:
@@ -353,8 +363,7 @@ class PointFinder:
     tail: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        spent = self.gate + self.tail
-        if any(spent + tuning.choice + tuning.answer > 1 for _, tuning in self.tunings):
+        if any(tuning.spent(self.gate, self.tail) > 1 for _, tuning in self.tunings):
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -384,6 +393,18 @@ class PointFinder:
         rest = 1 - _TOTAL_GATE - _TAIL
         tuned = tuple((least, replace(tuning, answer=rest - tuning.choice)) for least, tuning in tunings)
         return cls(_TOTAL_GATE, tuned, tail=_TAIL)
+
+    def with_gaussian(self) -> PointFinder:
+        """Return the finder for an answer with Gaussian noise: what the squares of the other parts leave.
+
+        Each part is private by itself; what they use of P(r) goes by squares: proofs/concentrated.md.
+        """
+        rest = 1 - self.gate**2 - self.tail**2
+        tunings = tuple(
+            (least, replace(tuning, gaussian=True, answer=root_below(rest - tuning.choice**2, _PART_BITS)))
+            for least, tuning in self.tunings
+        )
+        return replace(self, tunings=tunings)
 
     def law(self, candidates: Candidates, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the candidates, the answer there)).
@@ -467,9 +488,10 @@ class PointFinder:
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""
-        measuring = self.gate + self.tail
-        parts = (("measuring", measuring), ("choosing", tuning.choice), ("answering", tuning.answer))
-        return ", ".join(f"{float(100 * part):g} % {what}" for what, part in parts)
+        each = ((self.gate, self.tail), (tuning.choice,), (tuning.answer,))
+        used = [sum(part * part if tuning.gaussian else part for part in some) for some in each]
+        parts = zip(("measuring", "choosing", "answering"), used, strict=True)
+        return ", ".join(f"{float(100 * part):.4g} % {what}" for what, part in parts)
 
     def least(self, margin: int, tuning: Tuning, heights: tuple[int, ...]) -> Fraction:
         """Return from which noisy mass on, times the share, a tuning is used on points of these heights."""
@@ -518,7 +540,7 @@ def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -
     points = Points.spanning(summary, tuning.stride)
     total = summary.clipped_total(caps_at(summary, tuning, place))
     scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
-    return Noisy((total,), (DiscreteLaplace(scale),))
+    return Noisy((total,), (DiscreteGaussian(scale**2) if tuning.gaussian else DiscreteLaplace(scale),))
 
 
 def evidence(candidates: Candidates, share: Fraction, tuning: Tuning) -> Fraction:

@@ -32,12 +32,13 @@ from prdp.mechanisms._threshold import (
 )
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Rule, Then
 from prdp.noise.permute_and_flip import ManyFlips
 from prdp.release.bias import Clipping
-from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, Caveat
+from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, Caveat, family
 
 SEEN = 25
 """The margin by which each sign's own mass must outweigh the climb, for its point to be found alone."""
@@ -215,7 +216,7 @@ class ClipGroups:
         points = Points.spanning(self.public, self.clip.finder.tunings[which][1].stride)
         return self.groups.kinds.by_budget(partial(points.cap, place))
 
-    def noise(self, which: int, place: int) -> DiscreteLaplace:
+    def noise(self, which: int, place: int) -> DiscreteLaplace | DiscreteGaussian:
         """Return the noise of a total that is clipped at the point of a place."""
         (noise,) = noisy_total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
         return noise
@@ -459,7 +460,7 @@ class ClipGroups:
             low, high = map(self._shown, clipping.drawn)
             choices.append(("points found", f"{low} for values below zero, {high} for those above"))
         choices.append(("of the share", finder.parts(finder.tunings[which % len(finder.tunings)][1])))
-        return Answer(0, self.step, (noise,), tuple(choices), clipping=clipping)
+        return Answer(0, self.step, (noise,), tuple(choices), clipping=clipping, noise=family((noise,)))
 
     def _shown(self, point: Fraction) -> str:
         return f"{float(point * self.step):.6g}"
@@ -547,20 +548,26 @@ class Clip:
         finest_bits: The maximum number of bits by which the lattice of answers is finer than values.
         signed: Whether values of both signs are added up, each of which may then find a point of its own.
         leads: Whether other totals of the same records follow its point.
+        gaussian: Whether the answer's noise is Gaussian, under a concentrated policy: the share is then the
+            root of what is used of P(r), and budgets are e(r) (proofs/concentrated.md).
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
     finest_bits: int = FINEST_BITS
     signed: bool = False
     leads: bool = False
+    gaussian: bool = False
 
     name = "clip"
 
     @classmethod
-    def tuned(cls, share: Fraction, *, signed: bool = False, leads: bool = False) -> Clip:
+    def tuned(
+        cls, share: Fraction, *, signed: bool = False, leads: bool = False, gaussian: bool = False
+    ) -> Clip:
         """Return the mechanism for a share."""
         finder = PointFinder.for_leaders(share) if leads else PointFinder.for_totals(share)
-        return cls(finder, signed=signed, leads=leads)
+        finder = finder.with_gaussian() if gaussian else finder
+        return cls(finder, signed=signed, leads=leads, gaussian=gaussian)
 
     def caveat(self, *, signed: bool) -> Caveat | None:
         """Describe the errors other than noise."""
@@ -619,7 +626,7 @@ class Clip:
 
     def tiers(self, summary: Summary) -> Tiers | None:
         """Return the tiers that answer instead, by public facts alone; None where a point is chosen."""
-        return Tiers.of(summary.refined(finer_bits(summary, self.finest_bits)))
+        return Tiers.of(summary.refined(finer_bits(summary, self.finest_bits)), gaussian=self.gaussian)
 
     def clipped_tiers(self, summary: Summary, share: Fraction) -> ClippedTiers | None:
         """Return the tiers that choose a point each, by public facts alone; None where one is for all.

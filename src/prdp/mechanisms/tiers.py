@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column, exact_column, plus, product
 from prdp.cells.groups import SummaryGroups
 from prdp.cells.summary import Summary
+from prdp.concentrated import root_below
 from prdp.mechanisms._threshold import Points
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Noisy
 from prdp.release.bias import ABOVE_KEPT, Dropped
-from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup
+from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, family
 
 _STRIDE = 2
 _MAX_TIERS = 8  # every tier adds its own noise: where there are more, one point is chosen instead
@@ -44,19 +46,21 @@ class Tiers:
 
     Attributes:
         points: The clipping point of each tier, the highest ratio that is possible in it; public.
+        gaussian: Whether the noise is Gaussian, under a concentrated policy.
     """
 
     points: Points
+    gaussian: bool = False
 
     name = "tiers"
 
     @classmethod
-    def of(cls, summary: Summary) -> Tiers | None:
+    def of(cls, summary: Summary, *, gaussian: bool = False) -> Tiers | None:
         """Return the tiers of a summary, or None where possible ratios are not a few narrow spans."""
         if summary.ratios is None or len(summary.ratios.values) > _MAX_TIERS:
             return None
         points = Points.spanning(summary, _STRIDE)
-        return cls(points) if len(points.numerators) == len(summary.ratios.values) else None
+        return cls(points, gaussian) if len(points.numerators) == len(summary.ratios.values) else None
 
     def law(self, summary: Summary, share: Fraction) -> Noisy:
         """Return the distribution of the noisy totals, lowest ratios first."""
@@ -64,7 +68,8 @@ class Tiers:
         tier = np.minimum(self.points.first_reaching(cells.high, cells.quanta), tiers - 1)
         totals = summary.clipped_totals(tier, tiers, self.points.caps(tier, cells.quanta))
         scales = (self.points.per_quantum(tier) / summary.levels.quantum / share for tier in range(tiers))
-        return Noisy(tuple(totals), tuple(map(DiscreteLaplace, scales)))
+        noises = (DiscreteGaussian(one**2) if self.gaussian else DiscreteLaplace(one) for one in scales)
+        return Noisy(tuple(totals), tuple(noises))
 
     def thresholds(self, law: Noisy) -> list[int]:
         """Return the threshold of each noisy total to count as heavy, in absolute value."""
@@ -156,6 +161,9 @@ class Tiers:
             ("of the share", "100 % answering"),
         )
         scales = sum((noise.scale for noise in law.noises[kept:]), Fraction(0))
-        at = law.noises[kept - 1].scale * share * ABOVE_KEPT
+        last = law.noises[kept - 1]
+        deviation = root_below(last.variance) if isinstance(last, DiscreteGaussian) else last.scale
+        at = deviation * share * ABOVE_KEPT
         dropped = Dropped(sum(thresholds[kept:]), scales, tiers - 1, at=at, apart=apart)
-        return Answer(0, step, law.noises[:kept], choices, clipping=dropped)
+        noises = law.noises[:kept]
+        return Answer(0, step, noises, choices, clipping=dropped, noise=family(noises))

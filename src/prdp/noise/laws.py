@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -38,7 +39,7 @@ class Noisy:
     """
 
     values: tuple[int, ...] = field(repr=False)
-    noises: tuple[DiscreteLaplace, ...]
+    noises: tuple[DiscreteLaplace | DiscreteGaussian, ...]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
         """Draw the noisy values, once a run.
@@ -213,7 +214,9 @@ def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) ->
     return [(place, next(drawn[place])) for place in places]
 
 
-def _alike(noise: DiscreteLaplace, number: int, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
+def _alike(
+    noise: DiscreteLaplace | DiscreteGaussian, number: int, entropy: Entropy, runs: int
+) -> list[tuple[int, ...]]:
     """Draw a noise for so many values, once a run: for each value by itself, or for many at once."""
     if number < _MANY:
         return _each_run([noise.draw_many(entropy, runs).tolist() for _ in range(number)], runs)

@@ -239,8 +239,9 @@ def _step(step: Step, query: QueryPlan) -> Iterator[Line]:
     shared = "" if step.shared_draw_id is None else ", for several answers"
     yield Line("  draws", f"{name}{mechanism} with share {step.share}{how}{shared}; {page}")
     if step.conversion.least is not None:
-        pure = f"a pure mechanism with share {float(step.drawn_share):.4g} of e(r), the root of 2 P(r)"
-        yield Line("  as", f"{pure}; proofs/concentrated.md")
+        noise = "Gaussian noise" if getattr(step.mechanism, "gaussian", False) else "a pure mechanism"
+        as_share = f"with share {float(step.drawn_share):.4g} of e(r), the root of 2 P(r)"
+        yield Line("  as", f"{noise} {as_share}; proofs/concentrated.md")
     if why := getattr(step.mechanism, "why", ""):
         yield Line("  since", why)
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from prdp.cells.measure import Measure
 from prdp.cells.ratios import least_budgets
 from prdp.cells.summary import Summary
+from prdp.concentrated import root_below
 from prdp.declare.exact import MAX_DENOMINATOR, Exact, exact
 from prdp.declare.groups import Grouping
 from prdp.errors import InvalidRequest
@@ -283,11 +284,23 @@ _ADDITIVE_FINENESS = 4 * PER_OCTAVE  # a record is taken for one at the end of i
 
 
 def _clip(terms: MethodTerms) -> Clip:
-    return Clip.tuned(terms.drawn)
+    return _clip_signed(terms, signed=False)
 
 
 def _clip_values(terms: MethodTerms) -> Clip:
-    return Clip.tuned(terms.drawn, signed=terms.measure is not None and terms.measure.signed)
+    return _clip_signed(terms, signed=terms.measure is not None and terms.measure.signed)
+
+
+def _clip_signed(terms: MethodTerms, *, signed: bool) -> Clip:
+    """Return the mechanism; of a count or a sum under a concentrated policy, with Gaussian noise.
+
+    Not where a pure mechanism has so large a share that its noise is less: where P(r) is large. Parts of a
+    mean keep their noise, by whose law its interval is worked out.
+    """
+    root = root_below(terms.share)
+    if terms.policy.stated is None or terms.query.rule or terms.drawn**2 > 2 * root**2:
+        return Clip.tuned(terms.drawn, signed=signed)
+    return Clip.tuned(root, signed=signed, gaussian=True)
 
 
 def additive(terms: MethodTerms) -> Additive:

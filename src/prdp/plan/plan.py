@@ -222,7 +222,7 @@ def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
             yield _quantile_of(str(part), of, round_to), step.share
         if step.mechanism.finder is not None:
             yield _weights_of(of), step.share
-    elif type(step.mechanism) is Clip and not step.mechanism.leads:
+    elif type(step.mechanism) is Clip and not step.mechanism.leads and not step.mechanism.gaussian:
         # One that leads starts from nothing: what it spares its followers is more than a known point would.
         counts = query.measure is None or step.name == "count"
         yield _COUNT if counts else _sum_of(query.facts["of"], str(_rounding(query))), step.share

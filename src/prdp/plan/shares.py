@@ -217,7 +217,7 @@ def _rebuilt(
 
 def _with(step: Step, share: Fraction, number: int | None) -> Step:
     labels = tuple(replace(label, share=share) for label in step.labels)
-    mechanism = _tuned(step.mechanism, step.conversion.drawn(share))
+    mechanism = _tuned(step.mechanism, replace(step, share=share).drawn_share)
     return replace(
         step, share=share, mechanism=mechanism, labels=labels, shared_draw_id=number, own_share=step.share
     )
@@ -226,7 +226,7 @@ def _with(step: Step, share: Fraction, number: int | None) -> Step:
 def _tuned(mechanism: Answering, share: Fraction) -> Answering:
     """Return a mechanism for another share."""
     if isinstance(mechanism, Clip):
-        return Clip.tuned(share, signed=mechanism.signed, leads=mechanism.leads)
+        return Clip.tuned(share, signed=mechanism.signed, leads=mechanism.leads, gaussian=mechanism.gaussian)
     if isinstance(mechanism, Following):
         return replace(mechanism, alone=Clip.tuned(share))
     return Joint.tuned(share) if isinstance(mechanism, Joint) else mechanism

@@ -16,7 +16,7 @@ from prdp.cells.groups import SummaryGroups
 from prdp.cells.measure import Measure
 from prdp.cells.summary import CENTER_BITS
 from prdp.cells.units import UnitCells, UnitGroups
-from prdp.concentrated import Conversion
+from prdp.concentrated import PURE, Conversion, root_below
 from prdp.errors import InvalidRequest
 from prdp.mechanisms.following import Following
 from prdp.noise.entropy import Entropy
@@ -68,11 +68,16 @@ class Step:
     select_input: Callable[[Any], Any] | None
     shared_draw_id: int | None = None
     own_share: Fraction | None = None
-    conversion: Conversion = Conversion()
+    conversion: Conversion = PURE
 
     @property
     def drawn_share(self) -> Fraction:
-        """The share at which the mechanism is drawn: under a concentrated policy, a larger one."""
+        """The share at which the mechanism is drawn: under a concentrated policy, a larger one.
+
+        A mechanism with Gaussian noise is not pure: the root of the share is all that it may be drawn at.
+        """
+        if getattr(self.mechanism, "gaussian", False):
+            return root_below(self.share)
         return self.conversion.drawn(self.share)
 
     def draw(

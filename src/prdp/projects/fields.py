@@ -11,6 +11,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
+from prdp.concentrated import NOTIONS
 from prdp.declare.key_search import PRIVATE, SEARCHED_BY
 from prdp.engines.registry import ENGINES
 from prdp.errors import InvalidRequest
@@ -151,10 +152,17 @@ ENGINE = ValueKind(
     f"the name of an engine: {', '.join(ENGINES)}", lambda value: value in ENGINES, {"enum": list(ENGINES)}
 )
 
+NOTION = ValueKind(
+    f"a notion of privacy: {', '.join(NOTIONS)}", lambda value: value in NOTIONS, {"enum": list(NOTIONS)}
+)
+
 _SHARED = {
     "policy": ProjectKey(EXPRESSION, "The budget of a record, as SQL over its columns; public.", needed=True),
     "at_most": ProjectKey(NUMBER, "The largest budget that the policy gives."),
     "at_least": ProjectKey(NUMBER, "The smallest budget; records below it are left out."),
+    "notion": ProjectKey(
+        NOTION, "What the policy bounds: pure for E(r), zcdp for the P(r) of concentrated privacy."
+    ),
     "bounds": ProjectKey(RANGES, "The public least and greatest value of number columns."),
     "round_to": ProjectKey(
         NUMBERS, "The public rounding step of columns that are added up, such as 0.01 for cents."

@@ -361,10 +361,10 @@ class Project(Mapping[str, Table | Join]):
 
         Args:
             name: The table.
-            policy: Its ``policy``, ``at_most`` and ``at_least``.
+            policy: Its ``policy``, ``at_most``, ``at_least`` and ``notion``.
             written: The file that says so and where in it, for messages; None for no file.
         """
-        made = self._with(name, dict.fromkeys(("policy", "at_most", "at_least")) | dict(policy))
+        made = self._with(name, dict.fromkeys(("policy", "at_most", "at_least", "notion")) | dict(policy))
         if written is None:
             return made
         try:
@@ -531,7 +531,7 @@ class Project(Mapping[str, Table | Join]):
             options["database"] = from_environment(entry["database"])
         if "privacy_unit" in entry:
             options["privacy_unit"] = entry["privacy_unit"]
-        limits = {limit: entry[limit] for limit in ("at_most", "at_least") if limit in entry}
+        limits = {limit: entry[limit] for limit in ("at_most", "at_least", "notion") if limit in entry}
         return options | {"name": name, "policy": Policy(str(entry["policy"]), **limits)}
 
     def keys_of(self, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
 from prdp.pictures import plot_policy
-from prdp.publish.explanations import INTERVALS, METHOD, NOTION
+from prdp.publish.explanations import CONCENTRATED, INTERVALS, METHOD, NOTION
 from prdp.publish.series import EarlierEdition, revisions
 from prdp.publish.signature import Signer, fingerprint
 from prdp.release.formats.document import Document
@@ -104,14 +104,15 @@ def _revised(edition: Edition, previous: Sequence[EarlierEdition]) -> Iterator[s
 
 def _protection(edition: Edition) -> Iterator[str]:
     """Yield the sections on notion, policy, shares, bounds and keys."""
-    yield f"<h2>Protection</h2><p>{escaped(NOTION)}</p>"
     privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}
+    notions = {NOTION if table.policy.stated is None else CONCENTRATED for table in privates.values()}
+    yield "<h2>Protection</h2>" + "".join(f"<p>{escaped(notion)}</p>" for notion in sorted(notions))
     for table in privates.values():
         bounds = {name: f"{spelled(low)} to {spelled(high)}" for name, (low, high) in table.bounds.items()}
         unit = table.planner.unit
         facts = {
-            "policy E(r)": table.policy.text,
-            "largest budget": spelled(table.policy.levels.at_most),
+            "policy E(r)" if table.policy.stated is None else "policy P(r)": table.policy.shown.text,
+            "largest budget": spelled(table.policy.shown.levels.at_most),
             "protected together": "one row" if unit is None else f"all rows of one {unit.id}",
             **{f"bounds of {name}": text for name, text in bounds.items()},
         }

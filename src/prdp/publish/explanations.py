@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+CONCENTRATED = (
+    "Zero-concentrated per-record differential privacy: adding or removing one record r changes the "
+    "distribution of all that is published here by a Rényi divergence of at most α · s · P(r) of every order "
+    "α, where P(r) is the record's number by the public policy below, and s the share that all tables use "
+    "together."
+)
 NOTION = (
     "Pure per-record differential privacy: adding or removing one record r changes the probability of all "
     "that is published here by a factor of at most exp(s · E(r)), where E(r) is the record's budget by the "

@@ -18,7 +18,7 @@ import numpy as np
 from prdp.noise.spread import weighted_spread
 from prdp.release import formatting
 from prdp.release.formatting import LEVEL
-from prdp.release.interval import ENDLESS, Ends, as_float
+from prdp.release.interval import ENDLESS, PUBLIC_NOISE, Ends, as_float
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 
@@ -352,7 +352,7 @@ def _scale(cells: Sequence[Release], step: Fraction) -> Fraction | None:
     """Return the scale of all releases of a margin; None where something else than that noise moved one."""
     scales = {scale * one.step / step for one in cells for scale in one.noise_scales}
     even = all(
-        one.even and one.noise == "laplace" and one.shape is None and len(one.noise_scales) == 1
+        one.even and one.noise in PUBLIC_NOISE and one.shape is None and len(one.noise_scales) == 1
         for one in cells
     )
     return scales.pop() if even and len(scales) == 1 else None

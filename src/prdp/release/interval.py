@@ -9,12 +9,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from prdp.noise.discrete_gaussian import DiscreteGaussian, GaussianScale
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
 from prdp.noise.spread import spread
 from prdp.release.formatting import FAR
 
 _FINE = 1e-9
+
+PUBLIC_NOISE = ("laplace", "gaussian")
+"""Families of noises whose scales are public, and of Laplace noise that is at least as widely spread."""
 
 Scales = tuple[Fraction, ...]
 """The scales of independent discrete Laplace noises, in steps."""
@@ -203,7 +207,12 @@ def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: TailFactor
 
 @lru_cache(maxsize=4096)
 def noise_spread(scales: Scales, failure: Fraction) -> int:
-    """Return how far the noises' sum deviates, either way, except with probability ``failure``."""
+    """Return how far the noises' sum deviates, either way, except with probability ``failure``.
+
+    A Gaussian noise among others counts as the wider Laplace noise that its scale is of.
+    """
+    if len(scales) == 1 and isinstance(scales[0], GaussianScale):
+        return DiscreteGaussian(scales[0].variance).spread(1 - failure)
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from prdp.cells.columns import exact_column
 from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.spread import log, one_sided
 from prdp.release.bias import Clipping
 from prdp.release.interval import Pull
@@ -222,7 +223,7 @@ class Answer:
         ends: For a value that was chosen from a range instead of hidden by noise, the range.
         clipping: Where records were clipped, and how that was chosen.
         chosen: For a value that was chosen by a law that tells how far off it may be, what it tells.
-        noise: The family of the noises: ``"laplace"``, or ``"quartic"``.
+        noise: The family of the noises: ``"laplace"``, ``"gaussian"`` or ``"quartic"``.
         shape: For noise of another shape, all of it, in steps; ``noises`` is then empty.
         caveat: What else than noise moved it, where the draw tells more of that than the label; else None.
     """
@@ -237,6 +238,11 @@ class Answer:
     chosen: Overshoot | Ranked | None = None
     shape: ConcaveNoise | None = None
     caveat: Caveat | None = None
+
+
+def family(noises: Sequence[Scaled]) -> str:
+    """Return the family of an answer's noises, all of one."""
+    return "gaussian" if any(isinstance(noise, DiscreteGaussian) for noise in noises) else "laplace"
 
 
 class LazySequence(Sequence[_Item]):

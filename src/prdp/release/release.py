@@ -22,6 +22,7 @@ from prdp.release.derived import (
 )
 from prdp.release.interval import (
     ENDLESS,
+    PUBLIC_NOISE,
     Around,
     Ends,
     ErrorBounds,
@@ -62,7 +63,8 @@ class Release(NumberLike):
         parts: The releases that the answer was computed from; their shares add up to its own.
         rule: How it was computed: ``"mean"``, ``"variance"`` or ``"std"``; empty for an answer without parts.
         clipping: What was clipped or dropped, and how it was chosen; None where it says nothing of the pull.
-        noise: ``"laplace"``; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
+        noise: ``"laplace"``; ``"gaussian"``, whose scales are those of wider Laplace noise and hold the
+            variance; or ``"quartic"``, whose scale is private and at most what ``noise_scales`` says.
         chosen: For a largest, smallest or middle value that was chosen, what its law tells of the true one.
         whole: Whether the truth is a whole number: such an answer is printed as one.
         clipped: What is public about which records the clipping point lets count for less: `choices` and
@@ -282,7 +284,7 @@ class Release(NumberLike):
 
     def law(self, tail_factor: Fraction | None) -> TotalLaw | None:
         """Return the law of its error as a part of an answer; None where that is not simple."""
-        if self.noise != "laplace" or self.shape is not None or self.chosen is not None or self.ends:
+        if self.noise not in PUBLIC_NOISE or self.shape is not None or self.chosen is not None or self.ends:
             return None
         signed = self.clipped is None or (self.clipped.below and self.clipped.above)
         return total_law(self.noise_scales, self.step, self.clipping, tail_factor, signed=signed)

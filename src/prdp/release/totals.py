@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from prdp.noise.spread import weighted_spread
 from prdp.release import formatting
-from prdp.release.interval import ENDLESS, Ends, Horizon, Pull, noise_spread
+from prdp.release.interval import ENDLESS, PUBLIC_NOISE, Ends, Horizon, Pull, noise_spread
 from prdp.release.release import Release
 
 _FEW = 40
@@ -66,7 +66,7 @@ class Total(Release):
     @property
     def _is_of_noise(self) -> bool:
         """True if all that can have moved any term is Laplace noise of its own."""
-        return all(term.even and term.noise == "laplace" and term.shape is None for term in self.terms)
+        return all(term.even and term.noise in PUBLIC_NOISE and term.shape is None for term in self.terms)
 
     @property
     def _parts(self) -> tuple[Fraction, Fraction]:

@@ -151,8 +151,9 @@ class PublicPlanner:
         made = made_up(EVEN, facts, facts.bounds)
         names = list(made)
         rows = [[_cell(made[column][place]) for column in names] for place in range(_SHOWN_ROWS)]
-        policy = facts.policy
+        policy = facts.policy.shown
         limits = {"at_least": _number(policy.at_least), "at_most": _number(policy.at_most)}
+        limits |= {} if facts.policy.stated is None else {"notion": facts.policy.notion}
         return {
             "name": name, "columns": columns,
             "policy": {"text": str(policy.text), **limits},

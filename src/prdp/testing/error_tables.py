@@ -251,8 +251,10 @@ def _statement(asked: str | Query, like: object) -> str:
 
 def _declared(policy: Policy) -> dict[str, Any]:
     """Return a policy as a project file declares it."""
-    ends = {"at_most": policy.at_most, "at_least": policy.at_least}
-    return {"policy": policy.text} | {name: str(end) for name, end in ends.items() if end is not None}
+    shown = policy.shown
+    ends = {"at_most": shown.at_most, "at_least": shown.at_least}
+    notion = {} if policy.stated is None else {"notion": policy.notion}
+    return {"policy": shown.text} | {name: str(end) for name, end in ends.items() if end is not None} | notion
 
 
 def _row(statement: str, policy: str, share: Fraction, line: Errors) -> ErrorRow:
