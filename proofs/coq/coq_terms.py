@@ -12,7 +12,7 @@ from prdp.local.protocols import randomisers
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import FirstReaching, Gated, Law, Noisy, Rule, Scan, Shaped, Then, Together
+from prdp.noise.laws import FirstReaching, Gated, Law, Noise, Noisy, Rule, Scan, Shaped, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.exact_loss import content, undeclared
 
@@ -108,7 +108,7 @@ def _noisy(drawn: Noisy) -> str:
     return f"(Noisy {integers(drawn.values)} {rationals(map(_scale, drawn.noises))})"
 
 
-def _scale(noise: DiscreteLaplace) -> Fraction:
+def _scale(noise: Noise) -> Fraction:
     if type(noise) is not DiscreteLaplace:
         raise TypeError(f"{type(noise).__name__} is no discrete Laplace noise")
     return noise.scale

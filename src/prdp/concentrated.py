@@ -46,7 +46,7 @@ def root_below(number: Fraction, bits: int = _ROOT_BITS) -> Fraction:
 def pure_share(share: Fraction, least: Fraction) -> Fraction:
     """Return a share t at which a pure mechanism of budgets e(r) is within ``share`` of every P(r).
 
-    A mechanism whose log-ratios are at most x is (x · tanh(x/2))-concentrated, so that t · e · tanh(t · e / 2)
+    A mechanism whose log-ratios are at most x is (x · tanh(x/2))-concentrated, so that t · e · tanh(t · e/2)
     <= share · e² / 2 is enough; it holds for all larger e where it holds for the least one. Rounded down.
 
     >>> float(pure_share(Fraction(1, 4), Fraction(1, 1000)))  # the root of the share, for small budgets

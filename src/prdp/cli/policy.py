@@ -188,7 +188,7 @@ def policy(
     """Show what a policy promises: its range, its domains, a plot, and a record's losses."""
     given = Policy(expression, at_most=at_most, at_least=at_least)
     declared = declared_columns(given, bounds or [], text or [], whole or [])
-    bounded = Policy(expression, at_most=at_most, at_least=at_least, notion=notion)  # type: ignore[arg-type]
+    bounded = Policy(expression, at_most=at_most, at_least=at_least, notion=notion)
     read_delta(delta)
     found = replace(_found(given, declared, record or []), notion=bounded.notion, delta=delta)
     if plot is not None:

@@ -32,10 +32,8 @@ from prdp.mechanisms._threshold import (
 )
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
-from prdp.noise.discrete_gaussian import DiscreteGaussian
-from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Rule, Then
+from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noise, Noisy, Rule, Then
 from prdp.noise.permute_and_flip import ManyFlips
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, Caveat, family
@@ -216,7 +214,7 @@ class ClipGroups:
         points = Points.spanning(self.public, self.clip.finder.tunings[which][1].stride)
         return self.groups.kinds.by_budget(partial(points.cap, place))
 
-    def noise(self, which: int, place: int) -> DiscreteLaplace | DiscreteGaussian:
+    def noise(self, which: int, place: int) -> Noise:
         """Return the noise of a total that is clipped at the point of a place."""
         (noise,) = noisy_total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
         return noise

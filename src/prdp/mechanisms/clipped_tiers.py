@@ -24,9 +24,8 @@ from prdp.mechanisms._threshold import (
     noisy_total,
 )
 from prdp.mechanisms.tiers import VISIBLE
-from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Noisy, Together
+from prdp.noise.laws import Gated, Noise, Noisy, Together
 from prdp.release.bias import Clipping, TierClipping
 from prdp.release.raw_answer import Answer
 
@@ -160,7 +159,7 @@ class TierAnswers:
         """Return a tier's use of the share."""
         return _WHOLE if single(self.parts[tier]) else self.finder.tunings[way.which][1]
 
-    def noise(self, tier: int, way: Way) -> DiscreteLaplace:
+    def noise(self, tier: int, way: Way) -> Noise:
         """Return the noise of a tier's total."""
         (noise,) = noisy_total(self.parts[tier], self.share, self.tuning(tier, way), way.place).noises
         return noise

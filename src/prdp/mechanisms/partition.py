@@ -13,7 +13,7 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.levels import Levels
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import FirstReaching, Noisy
+from prdp.noise.laws import FirstReaching, Noise, Noisy
 from prdp.policy import Policy
 from prdp.release.bias import Dropped
 from prdp.release.raw_answer import Answer, Caveat
@@ -67,7 +67,7 @@ class PaperPartition:
         noises = tuple(DiscreteLaplace(influence / share) for influence in self.influences)
         return Noisy(tuple(totals), noises)
 
-    def threshold(self, domain: int, noise: DiscreteLaplace) -> int:
+    def threshold(self, domain: int, noise: Noise) -> int:
         """Return the thresholds of the noisy totals of domains 1, 2, ... to count as heavy."""
         domains = len(self.influences)
         if self.graded:
@@ -96,7 +96,7 @@ class PaperPartition:
         self,
         totals: tuple[int, ...],
         thresholds: list[int],
-        noises: tuple[DiscreteLaplace, ...],
+        noises: tuple[Noise, ...],
         summary: Summary,
     ) -> Answer:
         first = self.first_kept(totals, thresholds)

@@ -65,16 +65,16 @@ class GaussianScale(Fraction):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GaussianScale) and self.variance == other.variance
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash((GaussianScale, self.variance))
 
-    def __reduce__(self) -> tuple[Callable[[Fraction], GaussianScale], tuple[Fraction]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[Callable[[Fraction], GaussianScale], tuple[Fraction]]:
         return GaussianScale.of, (self.variance,)
 
-    def __copy__(self) -> GaussianScale:  # type: ignore[override]
+    def __copy__(self) -> GaussianScale:
         return self
 
-    def __deepcopy__(self, memo: object) -> GaussianScale:  # type: ignore[override]
+    def __deepcopy__(self, memo: object) -> GaussianScale:
         return self
 
 
@@ -221,7 +221,7 @@ def _missing(rest: Fraction, bits: int) -> tuple[int, int]:
 
 
 def _below(known: bytes, bounds: Bounds, entropy: Entropy) -> bool:
-    """Return whether a uniform number of which the first bytes are known is below an irrational probability."""
+    """Return whether a uniform number of which the first bytes are known is below an irrational chance."""
     threshold = expansion(bounds, len(known))
     return known < threshold if known != threshold else bernoulli(bounds, entropy, agreed=len(known))
 

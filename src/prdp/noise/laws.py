@@ -24,6 +24,9 @@ from prdp.noise.discrete_laplace import DiscreteLaplace, Integers
 from prdp.noise.entropy import Entropy
 from prdp.noise.permute_and_flip import PermuteAndFlip
 
+Noise = DiscreteLaplace | DiscreteGaussian
+"""What hides a value on its lattice: Gaussian noise under concentrated policies alone."""
+
 _FITS = 1 << 60
 _MANY = 8
 """So many values in a row that have the same noise, or more, have it drawn at once."""
@@ -39,7 +42,7 @@ class Noisy:
     """
 
     values: tuple[int, ...] = field(repr=False)
-    noises: tuple[DiscreteLaplace | DiscreteGaussian, ...]
+    noises: tuple[Noise, ...]
 
     def draw(self, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
         """Draw the noisy values, once a run.
@@ -214,9 +217,7 @@ def followed(places: list[int], then: Callable[[int], Law], entropy: Entropy) ->
     return [(place, next(drawn[place])) for place in places]
 
 
-def _alike(
-    noise: DiscreteLaplace | DiscreteGaussian, number: int, entropy: Entropy, runs: int
-) -> list[tuple[int, ...]]:
+def _alike(noise: Noise, number: int, entropy: Entropy, runs: int) -> list[tuple[int, ...]]:
     """Draw a noise for so many values, once a run: for each value by itself, or for many at once."""
     if number < _MANY:
         return _each_run([noise.draw_many(entropy, runs).tolist() for _ in range(number)], runs)

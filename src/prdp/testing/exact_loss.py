@@ -97,6 +97,9 @@ Record = Mapping[str, Any]
 Places = Scan | ExponentialChoice | PermuteAndFlip
 """Laws whose outputs are a few places, each with a probability that can be written down."""
 
+Comparison = Callable[[Law, Law], tuple[float, str]]
+"""From two laws to a loss, and in words what differs that is not drawn."""
+
 TOLERANCE = 1e-9
 """Tolerance of a measured loss over its bound: the width of the balls, with room."""
 
@@ -136,24 +139,26 @@ class Loss:
         return self.measured / self.promised
 
 
-def worst_loss(
+def worst_loss(  # noqa: PLR0917  (each says what is compared)
     universe: Sequence[Record],
     law: Callable[[Any], Law],
     summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
     max_records: int,
+    compared: Comparison | None = None,
 ) -> Loss:
     """Return the comparison with the largest excess; see ``losses``."""
-    found = losses(universe, law, summary_of, promised, max_records)
+    found = losses(universe, law, summary_of, promised, max_records, compared)
     return max(found, key=lambda loss: loss.excess)
 
 
-def losses(
+def losses(  # noqa: PLR0917  (each says what is compared)
     universe: Sequence[Record],
     law: Callable[[Any], Law],
     summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
     max_records: int,
+    compared: Comparison | None = None,
 ) -> Iterator[Loss]:
     """Compare every table of up to ``max_records`` records with itself plus each record.
 
@@ -164,7 +169,9 @@ def losses(
             single records and for none only.
         promised: What a record may lose.
         max_records: The size of the largest table.
+        compared: How two laws are compared; by the largest log-ratio if left out.
     """
+    compared = _compared if compared is None else compared
     summary_of_table = _merged_summaries(universe, summary_of)
     laws: dict[tuple[int, ...], Law] = {}
 
@@ -174,19 +181,21 @@ def losses(
         return laws[table]
 
     for table, added in _neighbours(len(universe), max_records):
-        measured, undrawn = _compared(law_of(table), law_of(tuple(sorted((*table, added)))))
+        measured, undrawn = compared(law_of(table), law_of(tuple(sorted((*table, added)))))
         records = tuple(universe[index] for index in table)
         yield Loss(universe[added], records, measured, float(promised(universe[added])), undrawn)
 
 
-def added_losses(
+def added_losses(  # noqa: PLR0917  (each says what is compared)
     tables: Sequence[Sequence[Record]],
     added: Sequence[Record],
     law: Callable[[Any], Law],
     summary_of: Callable[[Sequence[Record]], Summary | KeySummary | TopSummary | UnitGroups],
     promised: Callable[[Record], Fraction | float],
+    compared: Comparison | None = None,
 ) -> Iterator[Loss]:
     """Compare each of some tables with itself plus each of some records; the same cells only once."""
+    compared = _compared if compared is None else compared
     for table in tables:
         before = summary_of(table)
         without, seen = law(before), set[object]()
@@ -200,7 +209,7 @@ def added_losses(
                 seen.add(known)
             else:
                 after = summary_of([*table, record])
-            measured, undrawn = _compared(without, law(after))
+            measured, undrawn = compared(without, law(after))
             yield Loss(record, tuple(table), measured, promise, undrawn)
 
 
@@ -387,7 +396,8 @@ def _noisy_ratio(one: Noisy, other: Noisy) -> Any:
         _refuse_unless_whole(noisy.values, (int, np.int64))
     _refuse_unless_same("noises", one.noises, other.noises)  # a scale gives itself away in the tail
     _refuse_unless_same("numbers of values", len(one.values), len(other.values))
-    pairs = zip(one.values, other.values, one.noises, strict=True)
+    noises: Sequence[Any] = one.noises
+    pairs = zip(one.values, other.values, noises, strict=True)
     return sum((_shift_ratio(left, right, noise) for left, right, noise in pairs), start=arb(0))
 
 

@@ -15,18 +15,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce, singledispatch
 from itertools import chain
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, overload
 
 from prdp.cells.summary import KeySummary, Summary, TopSummary
 from prdp.cells.units import UnitGroups
 from prdp.levels import Levels
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.concave import ConcaveNoise
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Law, Lazily, Noisy, Scan, Shaped, Then, Together
+from prdp.noise.laws import Gated, Law, Lazily, Noise, Noisy, Scan, Shaped, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
-from prdp.testing.exact_loss import TOLERANCE, Loss, added_losses, content, losses
+from prdp.testing.exact_loss import TOLERANCE, Comparison, Loss, added_losses, content, losses
 from prdp.testing.seeded import Seeded
 
 Record = Mapping[str, Any]
@@ -142,7 +143,17 @@ def _(law: Together, factor: Fraction = FACTOR) -> Together:
     return Together(tuple(less_noise(one, factor) for one in law.laws))
 
 
-def _quieter(noise: DiscreteLaplace, factor: Fraction) -> DiscreteLaplace:
+@overload
+def _quieter(noise: DiscreteLaplace, factor: Fraction) -> DiscreteLaplace: ...
+
+
+@overload
+def _quieter(noise: Noise, factor: Fraction) -> Noise: ...
+
+
+def _quieter(noise: Noise, factor: Fraction) -> Noise:
+    if isinstance(noise, DiscreteGaussian):
+        return DiscreteGaussian(noise.variance * factor**2)
     return DiscreteLaplace(noise.scale * factor)
 
 
@@ -369,18 +380,27 @@ class MechanismContract:
             right, twin = (self.closest(law, part) for law in (self.law, quiet))
             yield Tightness(part, right, twin, self.loose.get(part, ""))
 
+    compared: ClassVar[Comparison | None] = None
+    """How two laws are compared; by the largest log-ratio where it is None."""
+
+    def promised(self, budget: float, share: float) -> float:
+        """Return what a record of a budget may lose with a share, as ``compared`` measures it."""
+        return share * budget
+
     def _losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
         of_law, promised = self._part(law, part, share)
-        return losses(self.records, of_law, self._cells, promised, self.max_records)
+        compared = type(self).compared
+        return losses(self.records, of_law, self._cells, promised, self.max_records, compared)
 
     def _edge_losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
         of_law, promised = self._part(law, part, share)
-        yield from added_losses([[]], self.edge_records(self.edge_stride), of_law, self._cells, promised)
+        compared, edges = type(self).compared, self.edge_records(self.edge_stride)
+        yield from added_losses([[]], edges, of_law, self._cells, promised, compared)
         if part in self.crowded:
             alone = [record for record in self.records if self.budget(record) > 0]
             tables = [[record] * size for size in (1, _CROWD) for record in alone]
             octaves = self.edge_records(_OCTAVE)
-            yield from added_losses(tables, octaves, of_law, self._cells, promised)
+            yield from added_losses(tables, octaves, of_law, self._cells, promised, compared)
 
     def _part(
         self, law: MechanismLaw, part: str, share: Fraction
@@ -388,7 +408,7 @@ class MechanismContract:
         of_law, promise = self.parts[part]
         return (
             lambda summary: of_law(law(summary, share)),
-            lambda record: float(share * promise) * self.budget(record),
+            lambda record: self.promised(self.budget(record), float(share * promise)),
         )
 
     def tables(self) -> list[Any]:

@@ -1,0 +1,293 @@
+"""Concentrated privacy on every small table: each node of a law, by a criterion that holds for all orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prdp.cells.ratios import Ratios
+from prdp.cells.summary import Summary
+from prdp.concentrated import epsilon_at, pure_share, root_below
+from prdp.mechanisms._threshold import Fence, RecordCandidates, Tuning
+from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.tiers import Tiers
+from prdp.noise.choice import ExponentialChoice
+from prdp.noise.discrete_gaussian import DiscreteGaussian
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
+from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
+from prdp.testing.mechanism_contract import Twin
+from tests.exact.test_clip import FINDER, OffLattice, Unclipped
+from tests.exact.universe import RECORDS, OnThisUniverse, Record, summary_of, with_budgets_raised
+
+GAUSSIAN = FINDER.with_gaussian()
+COARSE = Clip(GAUSSIAN, finest_bits=0, gaussian=True)
+GATE_PART, CHOICE_PART = FINDER.gate, FINDER.tunings[0][1].choice
+TOTAL_PART = GAUSSIAN.tunings[0][1].answer
+FENCE = Fence(below=4, mass=2, times=1)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpaidFence(Tuning):
+    """Takes the whole part for choosing for what is clipped, and what lacks for nothing."""
+
+    @property
+    def seen(self) -> Fraction:
+        return self.choice
+
+
+def fenced(tuning: type[Tuning]) -> Clip:
+    """Return a mechanism that chooses its point with a fence."""
+    one = GAUSSIAN.tunings[0][1]
+    made = tuning(one.choice, one.answer, one.fall, one.stride, FENCE, gaussian=True)
+    return Clip(replace(GAUSSIAN, tunings=((None, made),)), finest_bits=0, gaussian=True)
+
+
+def with_squares(summary: Summary) -> Summary:
+    """Return cells whose budgets are P = e² / 2 where the mechanism takes them for e."""
+    quantum = summary.levels.quantum
+    cells = (
+        replace(cell, key=cell.key._replace(quanta=int((cell.key.quanta * quantum) ** 2 / 2 / quantum) or 1))
+        for cell in summary.cells
+    )
+    return Summary.of(summary.levels, summary.smallest, summary.largest, cells)
+
+
+class TestConcentratedSum(OnThisUniverse):
+    """A sum with Gaussian noise: the squares of the parts make 1."""
+
+    mechanism = COARSE
+    compared = staticmethod(concentrated_loss)
+    caught_by = 1e-4  # losses are squares: those of small budgets are small
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        "gate": (lambda law: law.first, GATE_PART),
+        "choice": (lambda law: law.laws[0].first, CHOICE_PART),
+        "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
+        "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
+    }
+    loose: ClassVar[Mapping[str, str]] = {
+        "gate": "what has log-ratios of x loses x · tanh(x/2), less than the x² / 2 that is charged",
+        "choice": "the width of its log-ratios costs an eighth of its square, and a half is charged",
+        "whole": "its choice is charged more than it loses",
+    }
+
+    def promised(self, budget: float, share: float) -> float:
+        return (share * budget) ** 2 / 2
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return summary_of(records).refined(4)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "contributions off the lattice": Twin(off_lattice, "total, much clipped"),
+            "not clipped": Twin(Unclipped(GAUSSIAN, gaussian=True).law, "total, much clipped"),
+            "budgets P in place of e": Twin(
+                lambda summary, share: COARSE.law(with_squares(summary), share), "total, much clipped"
+            ),
+            "masses of P in place of e": Twin(
+                lambda summary, share: COARSE.law(with_squares(summary), share), "gate"
+            ),
+            "levels rounded up": Twin(
+                lambda summary, share: COARSE.law(with_budgets_raised(summary, 2), share),
+                "total, much clipped",
+            ),
+            "the noise of a smaller variance": Twin(too_small, "total, much clipped"),
+        }
+
+
+def off_lattice(summary: Summary, share: Fraction) -> Gated:
+    """Return the law of totals that are moved a lattice step too far by each record."""
+    right = COARSE.law(summary, share)
+    records = sum(cell.count for cell in summary.cells)
+
+    def moved(law: Noisy) -> Noisy:
+        return Noisy((law.values[0] + records,), law.noises)
+
+    return replace(
+        right, laws=tuple(Then(law.first, lambda n, law=law: moved(law.then(n))) for law in right.laws)
+    )
+
+
+def too_small(summary: Summary, share: Fraction) -> Gated:
+    """Return the law of totals with σ 5 % too small."""
+    right = COARSE.law(summary, share)
+
+    def quieter(law: Noisy) -> Noisy:
+        return Noisy(
+            law.values, tuple(DiscreteGaussian(one.variance * Fraction(95, 100) ** 2) for one in law.noises)
+        )
+
+    return replace(
+        right, laws=tuple(Then(law.first, lambda n, law=law: quieter(law.then(n))) for law in right.laws)
+    )
+
+
+def test_parts_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None:
+    (_, tuning), *_ = GAUSSIAN.tunings
+    with pytest.raises(ValueError, match="more than the whole"):
+        replace(GAUSSIAN, tunings=((None, replace(tuning, answer=TOTAL_PART + Fraction(1, 1000))),))
+
+
+def choices_lost(mechanism: Clip) -> float:
+    """Return the largest loss in the choice of a point, over what it may lose, by small tables."""
+    found = 0.0
+    tables: list[list[Record]] = [[], *([record] * size for record in RECORDS for size in (1, 3))]
+    for table in tables:
+        for record in RECORDS[:5]:
+            before, after = (summary_of(one).refined(2) for one in (table, [*table, record]))
+            one, other = (mechanism.law(each, Fraction(1)).laws[0].first for each in (before, after))
+            e = float(min(record["eps"], 3.0))
+            lost, undrawn = concentrated_loss(one, other)
+            assert not undrawn
+            found = max(found, lost / ((float(CHOICE_PART) * e) ** 2 / 2))
+    return found
+
+
+def test_a_fence_is_paid_for_and_an_unpaid_one_is_caught() -> None:
+    assert choices_lost(fenced(Tuning)) <= 1 + TOLERANCE
+    assert choices_lost(fenced(UnpaidFence)) > 1.1
+
+
+def tiers_of(summary: Summary) -> Tiers:
+    quantum = summary.levels.quantum
+    spans = ((quantum * 3, quantum * 4), (quantum * 60, quantum * 80))
+    found = Tiers.of(replace(summary, ratios=Ratios(spans, spans)), gaussian=True)
+    assert found is not None
+    return found
+
+
+def test_totals_of_tiers_lose_what_they_may_and_with_less_noise_more() -> None:
+    worst = quiet = 0.0
+    for record in RECORDS[:5]:
+        empty, alone = (summary_of(table).refined(4) for table in ([], [record]))
+        laws = [tiers_of(each).law(each, Fraction(1)) for each in (empty, alone)]
+        promised = float(min(record["eps"], 3.0)) ** 2 / 2
+        worst = max(worst, concentrated_loss(*laws)[0] / promised)
+        less = [
+            Noisy(
+                law.values, tuple(DiscreteGaussian(noise.variance * Fraction(7, 10)) for noise in law.noises)
+            )
+            for law in laws
+        ]
+        quiet = max(quiet, concentrated_loss(*less)[0] / promised)
+    assert worst <= 1 + TOLERANCE
+    assert quiet > 1.1
+
+
+LAWS = [
+    (Noisy((0,), (DiscreteGaussian(Fraction(7, 2)),)), Noisy((2,), (DiscreteGaussian(Fraction(7, 2)),))),
+    (Noisy((0,), (DiscreteLaplace(Fraction(3)),)), Noisy((2,), (DiscreteLaplace(Fraction(3)),))),
+    (ExponentialChoice((0, 1, 3), Fraction(1, 2)), ExponentialChoice((1, 1, 4), Fraction(1, 2))),
+    (PermuteAndFlip((0, 1, 3), Fraction(1, 2)), PermuteAndFlip((0, 2, 3), Fraction(1, 2))),
+    (
+        Then(ExponentialChoice((0, 1)), lambda n: Noisy((0,), (DiscreteGaussian(Fraction(1 + n)),))),
+        Then(ExponentialChoice((1, 1)), lambda n: Noisy((1,), (DiscreteGaussian(Fraction(1 + n)),))),
+    ),
+]
+
+
+@pytest.mark.parametrize("pair", LAWS, ids=["gaussian", "laplace", "exponential", "flip", "then"])
+def test_divergences_of_all_orders_are_within_the_criterion(pair: tuple[Law, Law]) -> None:
+    for one, other in (pair, pair[::-1]):
+        lost, undrawn = concentrated_loss(one, other)
+        assert not undrawn
+        found = [renyi(one, other, order) / order for order in ORDERS]
+        assert max(found) <= lost * (1 + TOLERANCE)
+        assert max(found) > lost / 3  # no criterion that lets anything pass
+
+
+def test_the_criterion_of_a_law_sees_what_is_not_drawn() -> None:
+    one, other = (Noisy((0,), (DiscreteGaussian(Fraction(size)),)) for size in (3, 4))
+    assert concentrated_loss(one, other)[0] == math.inf
+
+
+def test_laplace_noise_on_a_vector_scaled_by_its_norm_loses_more_than_gaussian_noise_does() -> None:
+    """Four cells that a unit moves by 1: by the L2 norm each is halved, which suits Gaussian noise alone."""
+    moved, budget = (5, 5, 5, 5), Fraction(1)  # on a lattice of tenths
+    gaussian = (DiscreteGaussian((10 / budget) ** 2),) * 4
+    laplace = (DiscreteLaplace(10 / budget),) * 4
+    lost = [
+        concentrated_loss(Noisy((0,) * 4, noises), Noisy(moved, noises))[0] for noises in (gaussian, laplace)
+    ]
+    assert lost[0] <= float(budget) ** 2 / 2 + TOLERANCE
+    assert lost[1] > float(budget) ** 2 / 2 + 0.1
+
+
+@given(
+    share=st.fractions(min_value=Fraction(1, 10**9), max_value=1), least=st.fractions(Fraction(1, 10**6), 40)
+)
+def test_a_converted_share_is_within_the_share_that_is_charged(share: Fraction, least: Fraction) -> None:
+    root, found = root_below(share), pure_share(share, least)
+    assert 0 < root**2 <= share
+    assert root <= found
+    for e in (least, 2 * least, 10 * least):
+        x = float(found * e)
+        assert x * math.tanh(x / 2) <= float(share * e * e / 2) * (1 + 1e-12)
+
+
+def test_a_converted_share_wastes_little() -> None:
+    for e in (Fraction(1, 100), Fraction(1), Fraction(5)):
+        for share in (Fraction(1), Fraction(1, 7), Fraction(1, 1000)):
+            x = float(pure_share(share, e) * e)
+            assert x * math.tanh(x / 2) > float(share * e * e / 2) * (1 - 1e-5)
+
+
+@pytest.mark.parametrize("kept", [Fraction(1, 2), Fraction(19, 20)])
+def test_pure_laws_at_a_converted_share_are_within_the_share(kept: Fraction) -> None:
+    """Every log-ratio of a pure law is at most share · e; drawn at the converted share it loses share · P."""
+    mechanism = Clip(FINDER, finest_bits=0)
+    for record in RECORDS[:3]:
+        e = min(Fraction(record["eps"]), Fraction(3))
+        laws = [
+            mechanism.law(summary_of(table), pure_share(kept, Fraction(1, 8))) for table in ([], [record])
+        ]
+        x = largest_log_ratio(*laws)
+        assert x * math.tanh(x / 2) <= float(kept * e * e / 2) + TOLERANCE
+
+
+def test_an_epsilon_is_no_smaller_than_what_gaussian_noise_truly_loses() -> None:
+    """The exact δ of a continuous Gaussian at the stated ε is at most the δ that was asked for."""
+    for loss in (0.001, 0.05, 0.5, 5.0, 50.0):
+        for delta in (1e-3, 1e-6, 1e-12):
+            stated = epsilon_at(loss, delta)
+            moved = math.sqrt(2 * loss)  # in deviations
+            tails = [math.erfc((stated / moved + sign * moved / 2) / math.sqrt(2)) / 2 for sign in (-1, 1)]
+            assert tails[0] - math.exp(stated) * tails[1] <= delta
+            assert stated <= loss + 2 * math.sqrt(loss * math.log(1 / delta))
+    stated = [epsilon_at(0.5, 10.0**-n) for n in range(1, 15)]
+    assert all(one < other for one, other in pairwise(stated))
+
+
+def test_masses_off_the_lattice_are_caught_at_the_gate() -> None:
+    coarse = replace(GAUSSIAN, gate_bits=2)
+    worst = max(
+        concentrated_loss(
+            *(
+                coarse.law(OffLattice(each), Fraction(1), COARSE.totals(each, Fraction(1))).first
+                for each in (summary_of([]), summary_of([record]))
+            )
+        )[0]
+        / ((float(GATE_PART) * float(min(record["eps"], 3.0))) ** 2 / 2)
+        for record in RECORDS[:5]
+    )
+    assert worst > 1.1
+
+
+def test_candidates_of_a_gaussian_total_are_those_of_a_pure_one() -> None:
+    summary = summary_of(RECORDS[:3])
+    one, other = (
+        finder.drawn(RecordCandidates(summary), Fraction(1), finder.tunings[0][1])
+        for finder in (FINDER, GAUSSIAN)
+    )
+    assert one == other
