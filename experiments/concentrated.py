@@ -1,0 +1,109 @@
+"""Errors of pure and of concentrated privacy by the number of tables, at matched promises.
+
+Run ``python -m experiments.concentrated [--data FOLDER] [--runs N]``. Each of k tables has the share 1/k,
+and all of them are drawn alike, so that one is drawn often. An error is the median of |answer - truth|
+over the truth, in percent.
+
+Two promises are matched. *Within the notion*: P = E·tanh(E/2), which a pure policy E keeps. *At (ε, δ)*: the
+P whose loss is (E, 10^-6)-private; where E differs by record by the formula P + 2·√(P·ln(1/δ)) = E, which
+favours pure privacy a little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+import prdp
+from prdp.concentrated import epsilon_at
+from prdp.testing import Seeded
+
+TABLES = (1, 2, 4, 8, 12, 16, 32, 50, 100, 200)
+SEED = 20261119
+SIZE = 200_000
+DELTA = 1e-6
+LN = -math.log(DELTA)
+
+FILES = {
+    "CBP": ("cbp_2021.parquet", "payroll_kusd"),
+    "Bank": ("bank.parquet", "balance"),
+    "SF": ("sf_salary.parquet", "total_pay"),
+}
+POLICIES = {
+    "E = 0.1": 0.1,
+    "E = 1": 1.0,
+    "E = 10": 10.0,
+    "E = 10000 / v": "least(10000 / greatest(v, 1000), 10)",
+}
+
+
+def policies(budget: float | str) -> Iterator[tuple[str, prdp.Policy]]:
+    """Yield a pure policy, and its concentrated twins at matched promises."""
+    yield "pure", prdp.Policy(str(budget))
+    if isinstance(budget, str):
+        odds, root = f"exp({budget})", f"sqrt({budget} + {LN!r}) - {math.sqrt(LN)!r}"
+        within, same = f"({budget}) * ({odds} - 1) / ({odds} + 1)", f"power({root}, 2)"
+    else:
+        within, same = repr(budget * math.tanh(budget / 2)), repr(matched(budget))
+    yield "zcdp, P = E tanh(E/2)", prdp.Policy(within, notion="zcdp")
+    yield "zcdp, same (ε, δ)", prdp.Policy(same, notion="zcdp")
+
+
+def matched(epsilon: float) -> float:
+    """Return the P whose loss is (epsilon, δ)-private."""
+    low, high = 0.0, epsilon
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_at(middle, DELTA) < epsilon else (low, middle)
+    return low
+
+
+def sets(data: Path | None) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the names and the values of data sets."""
+    made = np.random.default_rng(SEED).lognormal(8, 1, SIZE)
+    yield "made up (lognormal)", np.maximum(made.astype(np.int64), 1)
+    if data is None:
+        return
+    for name, (file, column) in FILES.items():
+        values = pyarrow.parquet.read_table(data / file, columns=[column])[column].drop_null().to_numpy()
+        yield name, np.maximum(values.astype(np.int64), 0)
+
+
+def errors(table: prdp.Table, query: Any, truth: float, runs: int) -> list[float]:
+    """Return the errors in percent, by the number of tables."""
+    found = []
+    for k in TABLES:
+        drawn: Any = table.plan(query, share=Fraction(1, k)).draw(table._reader, Seeded(SEED + k), runs)  # noqa: SLF001
+        answers = np.array([float(one.releases[0][0].exact) for one in drawn])
+        found.append(float(np.median(np.abs(answers - truth))) / truth * 100)
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--runs", type=int, default=200)
+    given = parser.parse_args()
+    print("| set | query | policy | notion |", " | ".join(map(str, TABLES)), "|")
+    print("|---|---|---|---|" + "---|" * len(TABLES))
+    for name, values in sets(given.data):
+        for policy, expression in POLICIES.items():
+            for notion, one in policies(expression):
+                most = 10 ** math.ceil(math.log10(values.max()))
+                table = prdp.open({"v": values}, policy=one, bounds={"v": (0, most)}, synthetic=True)
+                for query, truth in ((prdp.count(), len(values)), (prdp.sum("v"), int(values.sum()))):
+                    shown = (f"{error:.2g}" for error in errors(table, query, truth, given.runs))
+                    print(f"| {name} | {query} | {policy} | {notion} |", " | ".join(shown), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
