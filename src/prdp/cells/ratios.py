@@ -42,6 +42,7 @@ Ends = tuple[tuple[str, tuple[Fraction, Fraction]], ...]
 Pieces = tuple[Intervals, Intervals]
 """Values of a column, and the budgets that records with them can have; of several pieces."""
 
+_ROOTED = 2.0**-30
 _ONE = Interval(1.0, 1.0)
 _NONE: Pieces = (Intervals.of(()), Intervals.of(()))
 
@@ -89,7 +90,7 @@ def _found(policy: Policy, levels: Levels, bounds: Ends, measure: Measure | None
         column = _cut_column(reading)
         pieces = _pieces(reading, column) if column else _whole(reading)
     if measure is None:
-        pieces = _apart(policy.expression, pieces)
+        pieces = _apart(policy.expression, pieces, float(levels.at_most))
     values, budgets = pieces
     if not values.low.size:
         return None
@@ -123,12 +124,16 @@ def _whole(reading: _Public) -> Pieces:
     return _taking_part(Intervals.all(_ONE, 1), _budgets(reading, _boxes(reading, _ranges(reading), 1), 1))
 
 
-def _apart(policy: Node, pieces: Pieces) -> Pieces:
-    """Return the pieces of a count under a CASE of constants, one a budget, whatever its conditions read."""
+def _apart(policy: Node, pieces: Pieces, most: float) -> Pieces:
+    """Return the pieces of a count under a CASE of constants, one a budget, whatever its conditions read.
+
+    A constant root is a little above the largest budget, which is rounded down.
+    """
     constants = _constants(policy)
     if constants is None:
         return pieces
     budgets = pieces[1]
+    constants = {most if most < one <= most * (1 + _ROOTED) else one for one in constants}
     found = [one for one in sorted(constants) if ((budgets.low <= one) & (one <= budgets.high)).any()]
     return Intervals.all(_ONE, len(found)), Intervals.of(Interval(one, one) for one in found)
 
