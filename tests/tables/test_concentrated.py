@@ -254,3 +254,11 @@ def test_the_local_model_and_graphs_take_pure_policies_alone() -> None:
     edges = {"a": np.array([1, 2]), "b": np.array([2, 3])}
     with pytest.raises(PolicyError, match="takes pure policies alone"):
         prdp.graphs.open(edges, source="a", target="b", nodes=[1, 2, 3], policy=policy)
+
+
+@pytest.mark.parametrize("text", ["1", "0.3", "CASE WHEN age < 40 THEN 2 ELSE 1e-3 END"])
+def test_a_count_under_a_few_budgets_has_the_noise_of_each_and_no_point_to_choose(text: str) -> None:
+    table = opened(text=text)
+    drawn: Any = table.plan(prdp.count(), share="1/10").draw(table._reader, Seeded(1), 1)
+    choice = drawn[0].releases[0][0].decisions[0]
+    assert choice[0] == "budget tiers"
