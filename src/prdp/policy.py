@@ -437,6 +437,8 @@ def _octaves_below(at_least: Fraction, at_most: Fraction, anywhere: float) -> in
 
     As far as the policy goes at all, but no further than what a grid of levels can hold.
     """
+    if math.isfinite(anywhere) and Fraction(repr(anywhere)) >= at_least:
+        return 0  # the same double, whose decimals may be a little above it
     below = 0
     while (
         below < MAX_BELOW and at_least > anywhere * 2**below and holds(at_least / 2 ** (below + 1), at_most)
