@@ -37,7 +37,7 @@ FILES = {
     "Bank": ("bank.parquet", "balance"),
     "SF": ("sf_salary.parquet", "total_pay"),
 }
-POLICIES = {
+POLICIES: dict[str, float | str] = {
     "E = 0.1": 0.1,
     "E = 1": 1.0,
     "E = 10": 10.0,

@@ -120,3 +120,15 @@ def test_a_mistake_is_explained_on_standard_error(arguments: tuple[str, ...], wo
     assert ran.stderr.startswith("prdp: ")
     for word in words:
         assert word in ran.stderr
+
+
+def test_of_a_concentrated_policy_epsilons_are_shown_at_the_delta_that_is_asked_for() -> None:
+    asked = ("policy", "1000 / balance", "--bounds", "balance=0:1e6", "--at-most=10", "--notion=zcdp")
+    ran = quickly(*asked, "--record", "balance=2000")
+    assert "P = 1000 / balance" in ran.stdout
+    assert "epsilon at delta 1e-6" in ran.stdout
+    assert "5.222" in ran.stdout
+    reported = parsed(quickly(*asked, "--record", "balance=2000", "--delta=1e-9", "--json"))
+    assert reported["notion"] == "zcdp"
+    assert reported["epsilons"]["1"] == pytest.approx(6.5, abs=0.3)  # 0.5 + 2 √(0.5 · ln 10⁹) is 6.94
+    assert "E = 1000 / balance" in quickly(*asked[:-1]).stdout

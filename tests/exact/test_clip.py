@@ -17,7 +17,7 @@ from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Sp
 from prdp.mechanisms.clip import Clip, SideFinder
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Gated, Law, Noise, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.testing import Seeded
@@ -69,7 +69,7 @@ def quieter(right: Gated) -> Gated:
     return replace(right, first=_quiet(right.first), laws=tuple(map(_quiet, right.laws)))
 
 
-def _smaller(noise: DiscreteLaplace) -> DiscreteLaplace:
+def _smaller(noise: Noise) -> DiscreteLaplace:
     return DiscreteLaplace(noise.scale * Fraction(85, 100))
 
 

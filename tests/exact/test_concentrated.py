@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prdp.cells.ratios import Ratios
-from prdp.cells.summary import Summary
+from prdp.cells.summary import Ratios, Summary
 from prdp.concentrated import epsilon_at, pure_share, root_below
 from prdp.mechanisms._threshold import Fence, RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip
@@ -105,31 +104,30 @@ class TestConcentratedSum(OnThisUniverse):
         }
 
 
+def with_totals(summary: Summary, share: Fraction, changed: Callable[[Noisy], Noisy]) -> Gated:
+    """Return the law with other totals."""
+    right = COARSE.law(summary, share)
+
+    def after(law: Any) -> Then:
+        return Then(law.first, lambda place: changed(law.then(place)))
+
+    return replace(right, laws=tuple(after(law) for law in right.laws))
+
+
 def off_lattice(summary: Summary, share: Fraction) -> Gated:
     """Return the law of totals that are moved a lattice step too far by each record."""
-    right = COARSE.law(summary, share)
     records = sum(cell.count for cell in summary.cells)
+    return with_totals(summary, share, lambda law: Noisy((law.values[0] + records,), law.noises))
 
-    def moved(law: Noisy) -> Noisy:
-        return Noisy((law.values[0] + records,), law.noises)
 
-    return replace(
-        right, laws=tuple(Then(law.first, lambda n, law=law: moved(law.then(n))) for law in right.laws)
-    )
+def quieter(law: Any, factor: Fraction) -> Noisy:
+    """Return a law whose deviations are so many times as large."""
+    return Noisy(law.values, tuple(DiscreteGaussian(one.variance * factor**2) for one in law.noises))
 
 
 def too_small(summary: Summary, share: Fraction) -> Gated:
     """Return the law of totals with σ 30 % too small."""
-    right = COARSE.law(summary, share)
-
-    def quieter(law: Noisy) -> Noisy:
-        return Noisy(
-            law.values, tuple(DiscreteGaussian(one.variance * Fraction(7, 10) ** 2) for one in law.noises)
-        )
-
-    return replace(
-        right, laws=tuple(Then(law.first, lambda n, law=law: quieter(law.then(n))) for law in right.laws)
-    )
+    return with_totals(summary, share, lambda law: quieter(law, Fraction(7, 10)))
 
 
 def test_parts_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None:
@@ -145,7 +143,8 @@ def choices_lost(mechanism: Clip) -> float:
     for table in tables:
         for record in RECORDS[:5]:
             before, after = (summary_of(one).refined(2) for one in (table, [*table, record]))
-            one, other = (mechanism.law(each, Fraction(1)).laws[0].first for each in (before, after))
+            chosen: Any = [mechanism.law(each, Fraction(1)).laws[0] for each in (before, after)]
+            one, other = (law.first for law in chosen)
             e = float(min(record["eps"], 3.0))
             lost, undrawn = concentrated_loss(one, other)
             assert not undrawn
@@ -170,15 +169,10 @@ def test_totals_of_tiers_lose_what_they_may_and_with_less_noise_more() -> None:
     worst = quiet = 0.0
     for record in RECORDS[:5]:
         empty, alone = (summary_of(table).refined(4) for table in ([], [record]))
-        laws = [tiers_of(each).law(each, Fraction(1)) for each in (empty, alone)]
+        laws: Any = [tiers_of(each).law(each, Fraction(1)) for each in (empty, alone)]
         promised = float(min(record["eps"], 3.0)) ** 2 / 2
         worst = max(worst, concentrated_loss(*laws)[0] / promised)
-        less = [
-            Noisy(
-                law.values, tuple(DiscreteGaussian(noise.variance * Fraction(7, 10)) for noise in law.noises)
-            )
-            for law in laws
-        ]
+        less = [quieter(law, Fraction(8, 10)) for law in laws]
         quiet = max(quiet, concentrated_loss(*less)[0] / promised)
     assert worst <= 1 + TOLERANCE
     assert quiet > 1.1
@@ -264,8 +258,8 @@ def test_an_epsilon_is_no_smaller_than_what_gaussian_noise_truly_loses() -> None
             tails = [math.erfc((stated / moved + sign * moved / 2) / math.sqrt(2)) / 2 for sign in (-1, 1)]
             assert tails[0] - math.exp(stated) * tails[1] <= delta
             assert stated <= loss + 2 * math.sqrt(loss * math.log(1 / delta))
-    stated = [epsilon_at(0.5, 10.0**-n) for n in range(1, 15)]
-    assert all(one < other for one, other in pairwise(stated))
+    rising = [epsilon_at(0.5, 10.0**-n) for n in range(1, 15)]
+    assert all(one < other for one, other in pairwise(rising))
 
 
 def test_masses_off_the_lattice_are_caught_at_the_gate() -> None:

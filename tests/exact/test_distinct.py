@@ -15,7 +15,7 @@ from prdp.levels import Levels, power_below
 from prdp.mechanisms._threshold import Candidates, PointFinder, Tuning
 from prdp.mechanisms.distinct import DistinctKeys, KeyCandidates
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Gated, Law, Noise, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.plan.reads import CellRead
 from prdp.policy import Policy
@@ -75,7 +75,7 @@ def too_little_noise(summary: KeySummary, share: Fraction) -> Gated:
 
 
 def _quiet(law: Law) -> Any:
-    def smaller(noise: DiscreteLaplace) -> DiscreteLaplace:
+    def smaller(noise: Noise) -> DiscreteLaplace:
         return DiscreteLaplace(noise.scale * Fraction(85, 100))
 
     if isinstance(law, Then):

@@ -205,3 +205,18 @@ def test_columns_of_a_public_csv_file_are_numbers_and_dates_where_all_of_them_ar
         "share": [0.5, 2],
         "since": [date(1990, 3, 1), date(2001, 1, 31)],
     }
+
+
+def test_a_project_says_the_notion_of_a_policy_and_its_ledger_keeps_to_it(folder: Path) -> None:
+    concentrated = ACCOUNTS.replace("at_most = 10", 'at_most = 10\nnotion = "zcdp"')
+    write(folder, concentrated)
+    accounts = prdp.project()["accounts"]
+    assert accounts.policy.notion == "zcdp"
+    assert accounts.policy.shown.at_most == 10
+    accounts.count(share="1/4")
+    write(folder, ACCOUNTS)
+    with pytest.raises(prdp.InvalidRequest, match="notion: zcdp -> pure"):
+        _ = prdp.project()["accounts"]
+    write(folder, concentrated.replace("zcdp", "renyi"))
+    with pytest.raises(prdp.InvalidRequest, match="pure, zcdp"):
+        prdp.project()

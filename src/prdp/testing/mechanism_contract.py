@@ -380,7 +380,7 @@ class MechanismContract:
             right, twin = (self.closest(law, part) for law in (self.law, quiet))
             yield Tightness(part, right, twin, self.loose.get(part, ""))
 
-    compared: ClassVar[Comparison | None] = None
+    compared: ClassVar[Any] = None
     """How two laws are compared; by the largest log-ratio where it is None."""
 
     def promised(self, budget: float, share: float) -> float:
@@ -389,7 +389,7 @@ class MechanismContract:
 
     def _losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
         of_law, promised = self._part(law, part, share)
-        compared = type(self).compared
+        compared: Comparison | None = type(self).compared
         return losses(self.records, of_law, self._cells, promised, self.max_records, compared)
 
     def _edge_losses(self, law: MechanismLaw, part: str, share: Fraction) -> Iterator[Loss]:
