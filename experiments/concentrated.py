@@ -53,8 +53,8 @@ def policies(budget: float | str) -> Iterator[tuple[str, prdp.Policy]]:
         within, same = f"({budget}) * ({odds} - 1) / ({odds} + 1)", f"power({root}, 2)"
     else:
         within, same = repr(budget * math.tanh(budget / 2)), repr(matched(budget))
-    yield "zcdp, P = E tanh(E/2)", prdp.Policy(within, notion="zcdp")
-    yield "zcdp, same (ε, δ)", prdp.Policy(same, notion="zcdp")
+    yield "within the notion", prdp.Policy(within, notion="zcdp")
+    yield "equal (ε, δ)", prdp.Policy(same, notion="zcdp")
 
 
 def matched(epsilon: float) -> float:
@@ -69,7 +69,7 @@ def matched(epsilon: float) -> float:
 def sets(data: Path | None) -> Iterator[tuple[str, NDArray[Any]]]:
     """Yield the names and the values of data sets."""
     made = np.random.default_rng(SEED).lognormal(8, 1, SIZE)
-    yield "made up (lognormal)", np.maximum(made.astype(np.int64), 1)
+    yield "made up", np.maximum(made.astype(np.int64), 1)
     if data is None:
         return
     for name, (file, column) in FILES.items():
