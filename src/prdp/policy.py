@@ -129,7 +129,7 @@ class Policy:
             raise PolicyError(f"notion={notion!r} is no notion of privacy: 'pure' or 'zcdp'.")
         written = str(text) if isinstance(text, Real | Decimal) and not isinstance(text, bool) else text
         if notion == "pure":
-            _fill(self, written, parse(written), (at_least, at_most))  # type: ignore[arg-type]  # parse refuses others
+            _fill(self, written, parse(written), (at_least, at_most))  # type: ignore[arg-type]  # or refused
         else:
             _fill_roots(self, Policy(text, at_most=at_most, at_least=at_least))
 
