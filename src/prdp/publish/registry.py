@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from prdp.publish.explanations import INTERVALS, METHOD, NOTION
+from prdp.concentrated import epsilon_at
+from prdp.publish.explanations import CONCENTRATED, INTERVALS, METHOD, NOTION
 from prdp.release.formatting import as_json
 from prdp.version import __version__
 
@@ -34,6 +35,9 @@ _MECHANISMS = (
     "permute-and-flip. Budgets, shares and noise are exact fractions: no floating-point number decides a "
     "draw. Nobody asks interactively, so no answer's time is seen. Made by prdp"
 )
+_GAUSSIAN = "Under concentrated policies, discrete Gaussian noise for counts and sums. "
+_DELTA = 1e-6
+"""The δ at which a concentrated loss is said."""
 
 
 def registry_record(edition: Edition) -> str:
@@ -41,11 +45,13 @@ def registry_record(edition: Edition) -> str:
     publication = edition.publication
     words = " ".join(filter(None, (publication.office, publication.title, publication.edition)))
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "publication"
+    concentrated = any(one.draws.private.table.policy.stated is not None for one in edition.tables)
+    notion, noises = (CONCENTRATED, _GAUSSIAN) if concentrated else (NOTION, "")
     deployment = {
         "basic": _basic(edition),
         "dp_variant": {
             "variant_name": "Custom",
-            "data_domain": f"All tables of records within the public bounds. {NOTION}",
+            "data_domain": f"All tables of records within the public bounds. {notion}",
             "unprotected_quantities": "None: keys, bounds and policies are public.",
         },
         "privacy_loss": _privacy_loss(edition),
@@ -59,7 +65,7 @@ def registry_record(edition: Edition) -> str:
         "accounting": {"post_processing": f"{METHOD} {INTERVALS}", "composition": _COMPOSITION},
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": _DECLARED,
-            "mechanisms": f"{_MECHANISMS} {__version__}.",
+            "mechanisms": f"{noises}{_MECHANISMS} {__version__}.",
         },
         "administrative": _administrative(publication),
     }
@@ -99,16 +105,22 @@ def _privacy_loss(edition: Edition) -> dict[str, Any]:
         "one row" if table.planner.unit is None else f"all rows of one {table.planner.unit.id}"
         for table in tables.values()
     )
-    largest = max(float(shares[name] * table.policy.levels.at_most) for name, table in tables.items())
+    most = {name: float(shares[name] * table.policy.shown.levels.at_most) for name, table in tables.items()}
+    pure = {name: table.policy.stated is None for name, table in tables.items()}
+    largest = max(most[name] if pure[name] else epsilon_at(most[name], _DELTA) for name in tables)
     losses = "; ".join(
-        f"{name}: s = {shares[name]} of E(r) = {table.policy.text}" for name, table in tables.items()
+        f"{name}: s = {shares[name]} of {'E' if pure[name] else 'P'}(r) = {table.policy.shown.text}"
+        for name, table in tables.items()
+    )
+    delta, per_record = (
+        ({}, "s · E(r)") if all(pure.values()) else ({"delta": _DELTA}, "s · E(r) or s · P(r)")
     )
     return {
         "privacy_unit": "; ".join(units),
         "privacy_unit_details": f"Neighbouring tables differ by {' or '.join(units)}, added or removed.",
-        "privacy_parameters": {"epsilon": largest},
+        "privacy_parameters": {"epsilon": largest, **delta},
         "privacy_parameters_details": (
-            f"Per record, s · E(r). {losses}. epsilon above is the largest that any record can have."
+            f"Per record, {per_record}. {losses}. epsilon above is the largest that any record can have."
         ),
     }
 
