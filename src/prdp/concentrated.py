@@ -49,7 +49,7 @@ def pure_share(share: Fraction, least: Fraction) -> Fraction:
     A mechanism whose log-ratios are at most x is (x · tanh(x/2))-concentrated, so that t · e · tanh(t · e/2)
     <= share · e² / 2 is enough; it holds for all larger e where it holds for the least one. Rounded down.
 
-    >>> round(float(pure_share(Fraction(1, 4), Fraction(1, 1000))), 6)  # the root of the share, for small budgets
+    >>> round(float(pure_share(Fraction(1, 4), Fraction(1, 1000))), 6)  # the root, for small e
     0.5
     >>> round(float(pure_share(Fraction(1), Fraction(4))), 3)  # P = 8 is x = 8.005, twice e
     2.001
