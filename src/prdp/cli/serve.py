@@ -67,6 +67,21 @@ def start(
     expect_head: Annotated[
         str | None, typer.Option(help="A head of the audit that was kept elsewhere.", show_default=False)
     ] = None,
+    wire: Annotated[
+        str | None,
+        typer.Option(
+            help="Serve psql and BI tools as well: the PostgreSQL protocol.",
+            metavar="[HOST:]PORT",
+            show_default=False,
+        ),
+    ] = None,
+    wire_certificate: Annotated[
+        str | None,
+        typer.Option(
+            help="TLS certificate of --wire; else that of the pages.", metavar="FILE", show_default=False
+        ),
+    ] = None,
+    wire_key: Annotated[str | None, typer.Option(help="Its key.", metavar="FILE", show_default=False)] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve made-up accounts, with invitations.")] = False,
     file: Annotated[Path | None, given.PROJECT] = None,
 ) -> None:
@@ -76,6 +91,8 @@ def start(
     running = running_of()
     if (certificate is None) != (key is None):
         raise InvalidRequest("--certificate and --key go together.")
+    if (wire_certificate is None) != (wire_key is None):
+        raise InvalidRequest("--wire-certificate and --wire-key go together.")
     options = running.ServerOptions(
         host,
         port,
@@ -85,21 +102,52 @@ def start(
         deadline,
         rate,
         expect_head,
+        wire_place(wire, host),
+        (wire_certificate, wire_key) if wire_certificate and wire_key else None,
     )
     if not demo:
-        running.serve(
-            place_of(file), options, lambda address: complain(f"{address}/ is served - Ctrl-C ends it.")
-        )
+        running.serve(place_of(file), options, announce)
         return
     with tempfile.TemporaryDirectory(prefix="prdp-") as folder:
         path, codes = demo_project(Path(folder))
 
-        def announce(address: str) -> None:
+        def announce_demo(address: str, wire_address: str) -> None:
             for name, code in codes.items():
                 write(f"{name}: {address}/join/{code}")
+            if wire_address:
+                user = "analyst.demo"
+                secret = running.new_wire_token(path, user, days=1, cap=None)
+                write(f'psql "{connection(wire_address)} user={user} password={secret}"')
             complain(f"{address}/ is served - Ctrl-C ends it, and all of the demo.")
 
-        running.serve(path, options, announce)
+        running.serve(path, options, announce_demo)
+
+
+def announce(address: str, wire_address: str) -> None:
+    """Say that a server listens."""
+    if wire_address:
+        complain(f'psql "{connection(wire_address)} user=PERSON.LABEL" is served as well.')
+    complain(f"{address}/ is served - Ctrl-C ends it.")
+
+
+def connection(wire_address: str) -> str:
+    """Return what psql is given for an address."""
+    host, _, port = wire_address.rpartition(":")
+    return f"host={host} port={port} dbname=prdp sslmode=require"
+
+
+def wire_place(text: str | None, host: str) -> tuple[str, int] | None:
+    """Return the address and the port that an option names.
+
+    >>> wire_place("5433", "127.0.0.1"), wire_place("[::]:5433", "127.0.0.1"), wire_place(None, "")
+    (('127.0.0.1', 5433), ('::', 5433), None)
+    """
+    if text is None:
+        return None
+    name, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise InvalidRequest(f"--wire {text} is no port. For example: --wire 5433")
+    return name.strip("[]") or host, int(port)
 
 
 def demo_project(folder: Path, records: int = 100_000) -> tuple[Path, dict[str, str]]:
@@ -161,3 +209,28 @@ def invite(
     code = running.invite(place_of(file), name, role, granted)
     write(f"{url.rstrip('/')}/join/{code}")
     complain(f"this invites {name}, once, within 7 days; whatever they were signed in with has ended.")
+
+
+@serve.command()
+@at_the_command_line
+def token(
+    user: Annotated[str, typer.Argument(help="PERSON.LABEL, such as ana.laptop.", metavar="USER")],
+    *,
+    cap: Annotated[
+        str | None,
+        typer.Option(help="Share that it may spend in all; else what the purse allows.", show_default=False),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=366, help="Days until it expires.")] = 90,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Revoke the token instead.")] = False,
+    file: Annotated[Path | None, given.PROJECT] = None,
+) -> None:
+    """Make a token for psql and BI tools (--wire), and print it, once; or revoke one."""
+    running = running_of()
+    if revoke:
+        running.revoke_wire_token(place_of(file), user)
+        complain(f"the token of {user} is revoked: it works no more.")
+        return
+    if cap is not None and not running.is_share(cap):
+        raise InvalidRequest(f"{cap!r} is no share: write a decimal from 0 to 1, such as 0.02.")
+    write(running.new_wire_token(place_of(file), user, days=days, cap=cap))
+    complain(f"this is the password of {user} for {days} days; it is not kept and not shown again.")

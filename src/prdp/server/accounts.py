@@ -5,6 +5,7 @@ A secret is kept as its hash alone. A new generation of a person ends all that w
 
 from __future__ import annotations
 
+import hmac
 import re
 import threading
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from prdp.noise.entropy import SystemEntropy
 from prdp.server import audit
 from prdp.server.refusals import RequestRefused
 from prdp.server.store import StoreRows
+from prdp.server.wire.scram import Verifier
 
 OWNER, STEWARD, ANALYST, AUDITOR = "owner", "steward", "analyst", "auditor"
 ROLES = (OWNER, STEWARD, ANALYST, AUDITOR)
@@ -133,12 +135,93 @@ def begin_session(rows: StoreRows, person: int, now: int) -> str:
 
 
 def new_api_token(
-    rows: StoreRows, person: int, now: int, *, label: str, scopes: Sequence[str], days: int
+    rows: StoreRows,
+    person: int,
+    now: int,
+    *,
+    label: str,
+    scopes: Sequence[str],
+    days: int,
+    cap: int | None = None,
 ) -> tuple[str, str]:
     """Return the secret of a new token, which is not shown again, and its number."""
     secret, number = _new_token(rows, person, "api", now, (label, scopes, days * DAY))
+    rows.run("UPDATE {}tokens SET cap = ? WHERE id = ?", cap, number)
     audit.append(rows, now, person, "token", {"token": number, "label": label, "scopes": list(scopes)})
     return secret, number
+
+
+LABEL = "^[a-z0-9][a-z0-9_-]{0,39}$"
+"""Labels of tokens for the PostgreSQL protocol: the user ``ana.laptop`` is ana, by the token laptop."""
+_SALTS = "wire_salts"
+
+
+def new_wire_token(
+    rows: StoreRows, person: int, now: int, *, label: str, days: int, cap: int | None
+) -> tuple[str, str]:
+    """Return a new password of ``person.label`` for the PostgreSQL protocol, and its number.
+
+    What is stored is a verifier: neither the password nor what a client could sign in with.
+    """
+    if re.fullmatch(LABEL, label) is None:
+        raise RequestRefused("invalid")
+    name = known(rows, person)[1]
+    if _wire_token(rows, name, label, now) is not None:
+        raise RequestRefused("label_taken")
+    secret, number = f"prdp_{SystemEntropy().bytes(32).hex()}", SystemEntropy().bytes(8).hex()
+    verifier = Verifier.of(secret, wire_salt(rows, f"{name}.{label}")).text
+    (generation,) = rows.one("SELECT generation FROM {}people WHERE id = ?", person)
+    rows.insert(
+        "tokens", id=number, person=person, generation=generation, kind="wire", hash=_hash(verifier),
+        scram=verifier, cap=cap, label=label, scopes=" ".join(sorted(SCOPES)), made=now,
+        expires=now + days * DAY,
+    )  # fmt: skip
+    audit.append(rows, now, person, "token", {"token": number, "label": label, "kind": "wire", "cap": cap})
+    return secret, number
+
+
+def prepare_salts(rows: StoreRows) -> None:
+    """Draw, once in a store's life, the key that salts are made with."""
+    if rows.one("SELECT 1 FROM {}settings WHERE name = ?", _SALTS) is None:
+        rows.insert("settings", name=_SALTS, value=SystemEntropy().bytes(32).hex())
+
+
+def wire_salt(rows: StoreRows, user: str) -> bytes:
+    """Return the salt of a user's verifier: by the name alone, so that nobody's is like somebody's."""
+    prepared = rows.one("SELECT value FROM {}settings WHERE name = ?", _SALTS)
+    if prepared is None:
+        prepare_salts(rows)
+        return wire_salt(rows, user)
+    return hmac.digest(bytes.fromhex(prepared[0]), user.encode(), "sha256")[:16]
+
+
+def wire_verifier(rows: StoreRows, user: str, now: int) -> tuple[str, Verifier]:
+    """Return the number of a user's token and its verifier.
+
+    For nobody, the number is empty and no password fits.
+    """
+    name, _, label = user.rpartition(".")
+    found = _wire_token(rows, name, label, now)
+    nobody = Verifier(wire_salt(rows, user), SystemEntropy().bytes(32), SystemEntropy().bytes(32))
+    return (found and (found[0], Verifier.read(found[1]))) or ("", nobody)
+
+
+def _wire_token(rows: StoreRows, name: str, label: str, now: int) -> tuple[str, str] | None:
+    found: tuple[str, str] | None = rows.one(
+        "SELECT t.id, t.scram FROM {}tokens t JOIN {}people p ON p.id = t.person WHERE p.name = ? "
+        "AND t.label = ? AND t.kind = 'wire' AND t.generation = p.generation AND t.revoked = 0 "
+        "AND t.expires > ? AND p.disabled = 0",
+        name,
+        label,
+        now,
+    )
+    return found
+
+
+def by_token(rows: StoreRows, token: str, now: int) -> Person | None:
+    """Return whose a wire token is, by its number; None if it has been revoked or has expired."""
+    found = rows.one("SELECT hash FROM {}tokens WHERE id = ? AND kind = 'wire'", token)
+    return None if found is None else _by_hash(rows, found[0], ("wire",), now)
 
 
 def _new_token(
@@ -160,11 +243,15 @@ def signed_in(rows: StoreRows, secret: str, now: int) -> Person | None:
 
 
 def _find(rows: StoreRows, secret: str, kinds: Sequence[str], now: int) -> Person | None:
+    return _by_hash(rows, _hash(secret), kinds, now)
+
+
+def _by_hash(rows: StoreRows, hashed: str, kinds: Sequence[str], now: int) -> Person | None:
     found = rows.one(
         "SELECT p.id, p.name, p.role, t.id, t.scopes, t.kind FROM {}tokens t "
         "JOIN {}people p ON p.id = t.person WHERE t.hash = ? AND t.generation = p.generation "
         "AND t.revoked = 0 AND t.expires > ? AND p.disabled = 0",
-        _hash(secret),
+        hashed,
         now,
     )
     if found is None or found[5] not in kinds:
@@ -188,7 +275,7 @@ def tokens(rows: StoreRows, person: Person, now: int) -> list[dict[str, Any]]:
     """Return the tokens that can be used: one's own, or for an owner all."""
     found = rows.all(
         "SELECT t.id, t.label, t.kind, t.scopes, t.made, t.expires, t.revoked, p.name FROM {}tokens t "
-        "JOIN {}people p ON p.id = t.person WHERE t.kind = 'api' AND t.generation = p.generation "
+        "JOIN {}people p ON p.id = t.person WHERE t.kind IN ('api', 'wire') AND t.generation = p.generation "
         "AND t.expires > ? AND (p.id = ? OR ? = 'owner') ORDER BY t.made, t.id",
         now,
         person.id,

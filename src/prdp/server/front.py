@@ -72,6 +72,8 @@ class NewToken(Body):
     label: str = Field(min_length=1, max_length=40)
     scopes: list[Literal["read", "ask"]] = Field(min_length=1, max_length=2)
     days: int = Field(ge=1, le=366)
+    cap: Share | None = None
+    wire: bool = False
 
 
 class Question(Body):
@@ -323,10 +325,17 @@ def make_token(call: RouteCall) -> RouteReply:
     body = call.body
     if _CONTROL.search(body.label):
         raise RequestRefused("invalid")
+    cap = None if body.cap is None else purses.parts_of(body.cap)
     with call.service.store.writing() as rows:
-        token, number = accounts.new_api_token(
-            rows, call.person.id, call.now, label=body.label, scopes=body.scopes, days=body.days
-        )
+        if body.wire:
+            made = accounts.new_wire_token(
+                rows, call.person.id, call.now, label=body.label, days=body.days, cap=cap
+            )
+        else:
+            made = accounts.new_api_token(
+                rows, call.person.id, call.now, label=body.label, scopes=body.scopes, days=body.days, cap=cap
+            )
+    token, number = made
     return RouteReply(201, {"id": number, "token": token})
 
 
@@ -602,7 +611,7 @@ ROUTES = (
     Route("POST", "/v1/invitations/{code}", NOBODY_YET, "", accept, (204,), NewPassword, ("used",)),
     Route("GET", "/v1/me", ANYONE, "read", me, (200,)),
     Route("GET", "/v1/tokens", ANYONE, "", list_tokens, (200,)),
-    Route("POST", "/v1/tokens", ANYONE, "", make_token, (201,), NewToken),
+    Route("POST", "/v1/tokens", ANYONE, "", make_token, (201,), NewToken, ("label_taken",)),
     Route("DELETE", "/v1/tokens/{token}", ANYONE, "", end_token, (204,)),
     Route("GET", "/v1/tables", ANYONE, "read", list_tables, (200,)),
     Route("GET", "/v1/tables/{table}", _SEE, "read", table, (200,)),
@@ -611,7 +620,7 @@ ROUTES = (
     Route("POST", "/v1/previews", _SEE, "read", preview, (200,), Preview, ("statement",)),
     Route(
         "POST", "/v1/requests", _ASK, "ask", ask, (200, 202), AskBody,
-        ("statement", "purse", "budget", "plan_is_old", "key_reused"),
+        ("statement", "purse", "cap", "budget", "plan_is_old", "key_reused"),
     ),
     Route("GET", "/v1/requests", ANYONE, "read", list_requests, (200,)),
     Route("GET", "/v1/requests/{request}", ANYONE, "read", one_request, (200,)),
@@ -783,10 +792,7 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
     person = _NOBODY
     if route.roles:
         person = await run_in_threadpool(_person_of, service, request)
-        if person.role not in route.roles:
-            raise RequestRefused("role")
-        if person.scopes != _ALL and (not route.scope or route.scope not in person.scopes):
-            raise RequestRefused("scope")
+        refuse_unless_for(route, person)
     body = await _body(service, route, request)
     path = {name: unquote(value) for name, value in request.path_params.items()}
     if any(map(_CONTROL.search, path.values())):
@@ -810,6 +816,14 @@ async def _serve(service: Service, route: Route, request: Request) -> Response:
 
 _ALL = frozenset({"session"})
 _PLANNING = (plan, preview, ask, decide)
+
+
+def refuse_unless_for(route: Route, person: Person) -> None:
+    """Refuse a person whose role, or whose token, a route is not for."""
+    if person.role not in route.roles:
+        raise RequestRefused("role")
+    if person.scopes != _ALL and (not route.scope or route.scope not in person.scopes):
+        raise RequestRefused("scope")
 
 
 def _person_of(service: Service, request: Request) -> Person:

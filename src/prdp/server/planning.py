@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from prdp.errors import InvalidRequest, PrdpError
+from prdp.errors import InvalidRequest, PrdpError, SqlError, spelled
 from prdp.ledger.layout import canonical
 from prdp.projects.project import Facts, Project, named_in
 from prdp.release.table import shown_key
+from prdp.schema import ColumnType, Kind, Schema
 from prdp.server.purses import parts_of, share_of
 from prdp.server.refusals import RequestRefused
 from prdp.server.requests import PlannedQuestion
@@ -26,6 +29,8 @@ MAX_ROWS = 100_000
 MAX_KEPT = 64
 """Reads of a table whose cells are kept in memory."""
 _SHOWN_ROWS = 5
+_PLANS_KEPT = 256
+"""Plans that are kept: a dashboard asks for the same ones again and again."""
 _MAX_MESSAGE = 2_000
 _HIDDEN = ("costs", "leaves", "charges", "reads", "ledger", "table")
 """Labels of an explanation that are about the made-up records and the engine that reads them."""
@@ -61,6 +66,61 @@ class Served:
         return sha256(canonical((name, text, share, self.digest)).encode("ascii")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """A column of a statement's answers.
+
+    Attributes:
+        name: Its name.
+        holds: whole numbers, decimals, numbers, texts, truths, dates or moments; or what is not known.
+        interval: Whether its numbers have intervals.
+    """
+
+    name: str
+    holds: str
+    interval: bool
+
+
+_LIKELY = "0.5"
+"""The share that made-up answers are drawn with where none is given."""
+_HOLDS = {Kind.NUMBER: "numbers", Kind.TEXT: "texts", Kind.BOOLEAN: "truths", Kind.MOMENT: "moments"}
+
+
+def _column(made: Any, answers: SqlAnswers, schema: Schema, place: int) -> PlannedColumn:
+    """Return what a column holds; nothing of it is read off a record."""
+    from prdp.release.release import Release  # noqa: PLC0415  (loaded with the answers)
+    from prdp.sql.estimates import ComputedAnswer  # noqa: PLC0415
+
+    name = answers.columns[place]
+    cells = [row[place] for row in answers.rows if row[place] is not None]
+    estimates = [cell for cell in cells if isinstance(cell, Release | ComputedAnswer)]
+    if estimates:
+        return PlannedColumn(name, "whole" if all(cell.whole for cell in estimates) else "numbers", True)
+    item = made.items[place] if hasattr(made, "items") and place < len(made.items) else None
+    kind = item.checked.kind if item is not None else None
+    source = getattr(item.checked.source, "this", None) if item is not None else None
+    column = schema.get(str(getattr(source, "name", "") or name)) or schema.get(name)
+    if column is not None and (kind is None or kind is column.kind):
+        return PlannedColumn(name, _holds(column), False)
+    depends = (
+        item is not None and not cells and hasattr(made, "column_depends") and made.column_depends(place)
+    )
+    if kind is None and cells:
+        kinds = {bool: Kind.BOOLEAN, str: Kind.TEXT, datetime: Kind.MOMENT}
+        kind = next((of for type_, of in kinds.items() if isinstance(cells[0], type_)), Kind.NUMBER)
+    holds = _HOLDS.get(kind or Kind.TEXT, "texts")
+    return PlannedColumn(name, holds, bool(depends) and kind is Kind.NUMBER)
+
+
+def _holds(column: ColumnType) -> str:
+    """Return what a column of a table holds."""
+    if column.kind is Kind.NUMBER and column.integer:
+        return "whole"
+    if column.native.upper().startswith(("DECIMAL", "NUMERIC")):
+        return "decimals"
+    return "dates" if column.native.upper() == "DATE" else _HOLDS.get(column.kind, "texts")
+
+
 class PublicPlanner:
     """Plans statements about the tables of a project, on made-up records with the same public facts."""
 
@@ -69,6 +129,7 @@ class PublicPlanner:
         self.served = dict(served)
         self._alike = {name: self._made_up(name, MAX_ROWS) for name in served}
         self._drawing = threading.Semaphore(2)
+        self._kept = lru_cache(_PLANS_KEPT)(self._planned)
 
     def _made_up(self, name: str, rows: int) -> Table:
         facts = self.served[name].facts
@@ -86,35 +147,69 @@ class PublicPlanner:
             share: The part of every budget, as a decimal text.
             may_ask: The tables that the person may ask about.
         """
-        from prdp.sql.statement import compiled  # noqa: PLC0415  (its parser is loaded when it is used)
+        return self._kept(statement, share, tuple(may_ask))
 
+    def _planned(
+        self, statement: str, share: str, may_ask: tuple[str, ...]
+    ) -> tuple[PlannedQuestion, dict[str, Any]]:
+        asked = self.question(statement, share, list(may_ask))
+        table, served = self._alike[asked.dataset], self.served[asked.dataset]
+        with _RefusalsShown():
+            lines = table.explain_sql(statement, share=share, **served.listed).lines
+            columns = self._compiled(statement, asked.dataset).names
+        shown = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
+        return asked, {"columns": list(columns), "lines": shown}
+
+    def question(self, statement: str, share: str, may_ask: list[str]) -> PlannedQuestion:
+        """Return a question with its digest, by its text alone."""
         if not parts_of(share) > 0:
             raise RequestRefused("invalid")
         name = self._named(statement, may_ask)
-        table, served = self._alike[name], self.served[name]
+        served = self.served[name]
         with _RefusalsShown():
-            lines = table.explain_sql(statement, share=share, **served.listed).lines
-            catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
-            keys, tables = served.listed["keys"], served.listed["tables"]
-            columns = compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys).names
             canonical_share = share_of(parts_of(share))
             digest = served.digest_of(name, statement, canonical_share)
-        asked = PlannedQuestion(name, statement, canonical_share, digest, bool(served.immutable))
-        shown = [[line.label.strip(), line.text] for line in lines if line.label.strip() not in _HIDDEN]
-        return asked, {"columns": list(columns), "lines": shown}
+        return PlannedQuestion(name, statement, canonical_share, digest, bool(served.immutable))
+
+    def _compiled(self, statement: str, name: str) -> Any:
+        from prdp.sql.statement import compiled  # noqa: PLC0415  (loaded with the parser)
+
+        table, served = self._alike[name], self.served[name]
+        catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
+        keys, tables = served.listed["keys"], served.listed["tables"]
+        return compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys)
+
+    def without_records(self, statement: str, may_ask: list[str]) -> SqlAnswers | None:
+        """Return the answers of a statement that wants no row, such as one with LIMIT 0; else None."""
+        name = self._named(statement, may_ask)
+        with _RefusalsShown():
+            asks = getattr(self._compiled(statement, name), "queries", None) != ()
+        return None if asks else self._drawn(statement, _LIKELY, name, MAX_ROWS)
+
+    def columns(self, statement: str, may_ask: list[str]) -> tuple[PlannedColumn, ...]:
+        """Return what the columns of a statement's answers hold: by its text, and by made-up answers."""
+        name = self._named(statement, may_ask)
+        with _RefusalsShown():
+            made = self._compiled(statement, name)
+            answers = self._drawn(statement, _LIKELY, name, MAX_ROWS)
+        schema = self.served[name].facts.schema
+        return tuple(_column(made, answers, schema, place) for place in range(len(answers.columns)))
+
+    def _drawn(self, statement: str, share: str, name: str, rows: int) -> SqlAnswers:
+        if not self._drawing.acquire(timeout=10):
+            raise RequestRefused("busy")
+        try:
+            table = self._alike[name] if rows == MAX_ROWS else self._made_up(name, rows)
+            with _RefusalsShown():
+                return table.sql(statement, share=share, **self.served[name].listed)
+        finally:
+            self._alike[name]._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (for weeks)
+            self._drawing.release()
 
     def preview(self, statement: str, share: str, rows: int, may_ask: list[str]) -> SqlAnswers:
         """Return the answer on made-up records: nothing of it is about the private ones."""
         asked, _ = self.plan(statement, share, may_ask)
-        if not self._drawing.acquire(timeout=10):
-            raise RequestRefused("busy")
-        try:
-            table = self._alike[asked.dataset] if rows == MAX_ROWS else self._made_up(asked.dataset, rows)
-            with _RefusalsShown():
-                return table.sql(statement, share=share, **self.served[asked.dataset].listed)
-        finally:
-            self._alike[asked.dataset]._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (for weeks)
-            self._drawing.release()
+        return self._drawn(statement, share, asked.dataset, rows)
 
     def _named(self, statement: str, may_ask: list[str]) -> str:
         """Return the table that a statement is about; a table that one may not see is not there."""
@@ -172,9 +267,18 @@ class _RefusalsShown:
         if isinstance(error, RequestRefused) or error is None:
             return
         if isinstance(error, InvalidRequest):
-            raise RequestRefused("statement", str(error)[:_MAX_MESSAGE]) from None
+            raise _with_place(error) from None
         if isinstance(error, PrdpError | RecursionError):
             raise RequestRefused("statement") from None
+
+
+def _with_place(error: InvalidRequest) -> RequestRefused:
+    """Return the refusal of a statement; of an SqlError, its parts as well."""
+    detail = str(error)[:_MAX_MESSAGE]
+    if not isinstance(error, SqlError):
+        return RequestRefused("statement", detail)
+    reason, advice = (spelled(words)[:_MAX_MESSAGE] for words in (error.reason, error.advice))
+    return RequestRefused("statement", detail, reason=reason, advice=advice, place=error.span[0])
 
 
 def _public(tables: Any, catalog: Any) -> Any:

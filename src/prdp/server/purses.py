@@ -70,6 +70,19 @@ def _held(rows: StoreRows, condition: str, *values: Any) -> int:
     return int(held)
 
 
+def left_of_token(rows: StoreRows, token: str) -> int | None:
+    """Return the parts that may still be asked for by a token; None where it has no cap."""
+    found = rows.one("SELECT cap FROM {}tokens WHERE id = ?", token)
+    if found is None or found[0] is None:
+        return None
+    (used,) = rows.one(
+        "SELECT coalesce(sum(parts), 0) FROM {}requests r WHERE token = ? "
+        "AND (state IN ('waiting', 'queued') OR EXISTS (SELECT 1 FROM {}spends s WHERE s.request = r.id))",
+        token,
+    )
+    return max(0, int(found[0]) - int(used))
+
+
 def purse(rows: StoreRows, person: int, dataset: str) -> dict[str, Any]:
     """Return a person's purses for a table, as JSON has them."""
     found = dict(

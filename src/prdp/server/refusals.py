@@ -13,6 +13,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "not_signed_in": (401, "sign in first, or send Authorization: Bearer TOKEN."),
     "sign_in": (401, "the name or the password is wrong."),
     "purse": (402, "your budget for this table has less left than the question asks for."),
+    "cap": (402, "this token may spend less than the question asks for."),
     "budget": (402, "the table's budget has less left than the question asks for."),
     "origin": (403, "this request does not come from a page of this server."),
     "role": (403, "your role may not do this."),
@@ -27,6 +28,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "other_digest": (409, "the digest is not that of the request."),
     "below_spent": (409, "more than this has been spent already."),
     "name_taken": (409, "there is somebody of this name."),
+    "label_taken": (409, "there is a token of this label. Revoke it first, or choose another label."),
     "last_owner": (409, "a server keeps at least one owner."),
     "used": (410, "this invitation has been used, or has expired."),
     "too_large": (413, "this is more than the server reads at once."),
@@ -48,11 +50,17 @@ class RequestRefused(PrdpError):  # noqa: N818  (reads as what it is)
     Attributes:
         code: Its code in ``REFUSALS``.
         detail: More about the analyst's own statement, from public facts; empty for all else.
+        reason: The same without the underlined place and the advice.
+        advice: What to write instead.
+        place: Where in the statement; -1 for nowhere.
     """
 
-    def __init__(self, code: str, detail: str = "") -> None:
+    def __init__(
+        self, code: str, detail: str = "", *, reason: str = "", advice: str = "", place: int = -1
+    ) -> None:
         super().__init__(REFUSALS[code][1])
         self.code, self.detail = code, detail
+        self.reason, self.advice, self.place = reason, advice, place
 
     @property
     def status(self) -> int:

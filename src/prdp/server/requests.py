@@ -104,6 +104,17 @@ def standing(rows: StoreRows, asked: PlannedQuestion, now: int) -> Request | Non
     return found[0] if found else None
 
 
+def shares_of(rows: StoreRows, dataset: str, now: int) -> list[str]:
+    """Return the shares that published answers about a table were asked with, the largest first."""
+    found = rows.all(
+        "SELECT DISTINCT share, parts FROM {}requests WHERE dataset = ? AND state = 'published' "
+        "AND failed = '' AND publish <= ? AND release = id ORDER BY parts DESC LIMIT 100",
+        dataset,
+        now,
+    )
+    return [share for share, _ in found]
+
+
 def admit(
     rows: StoreRows, person: Person, asked: PlannedQuestion, *, again: str, purpose: str, now: int
 ) -> Request:
@@ -130,6 +141,9 @@ def admit(
     )
     if not kind:
         raise RequestRefused("purse")
+    free = purses.left_of_token(rows, person.token)
+    if free is not None and free < asked.parts:
+        raise RequestRefused("cap")
     _refuse_beyond_the_table(rows, asked)
     open_ones = "SELECT count(*) FROM {}requests WHERE person = ? AND state IN ('waiting', 'queued')"
     if rows.one(open_ones, person.id)[0] >= MAX_QUEUED:
@@ -137,8 +151,8 @@ def admit(
     number = SystemEntropy().bytes(16).hex()
     rows.insert(
         "requests", id=number, person=person.id, dataset=asked.dataset, statement=asked.statement,
-        share=asked.share, parts=asked.parts, kind=kind, digest=asked.digest, again=again, purpose=purpose,
-        state="waiting", made=now, expires=now + EXPIRES_SECONDS,
+        share=asked.share, parts=asked.parts, kind=kind, digest=asked.digest, again=again, token=person.token,
+        purpose=purpose, state="waiting", made=now, expires=now + EXPIRES_SECONDS,
     )  # fmt: skip
     audit.append(rows, now, person.id, "asked", _body(asked, number) | {"purpose": purpose, "kind": kind})
     if kind == "alone":

@@ -19,11 +19,13 @@ from prdp.server import accounts, audit, purses
 from prdp.server.engine_process import EngineProcess
 from prdp.server.front import Service, application
 from prdp.server.planning import PublicPlanner
-from prdp.server.store import Store, opened, store_of
+from prdp.server.refusals import RequestRefused
+from prdp.server.store import Store, StoreRows, opened, store_of
 from prdp.serving.connections import Patience
 from prdp.serving.process import Place, run
 
 _WAIT_SECONDS = 5.0
+_OWN_HOSTS = {"127.0.0.1", "::1", "localhost"}
 DEADLINE = 5
 
 
@@ -40,6 +42,8 @@ class ServerOptions:
         deadline: The deadline of tables that are new, in seconds.
         rate: How many requests an address may send a second; 0 for any number.
         expected_head: A head of the audit that was kept elsewhere.
+        wire: The address and the port of the PostgreSQL protocol; None for no such.
+        wire_certificate: The files of its TLS certificate and key; by default those of ``certificate``.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +54,8 @@ class ServerOptions:
     deadline: int = DEADLINE
     rate: float = 50
     expected_head: str | None = None
+    wire: tuple[str, int] | None = None
+    wire_certificate: tuple[str, str] | None = None
 
 
 @contextmanager
@@ -81,13 +87,13 @@ def _another() -> LedgerError:
     return LedgerError("another server of this project is running.")
 
 
-def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> bool:
+def serve(path: Path, options: ServerOptions, ready: Callable[[str, str], None]) -> bool:
     """Serve a project until the process is stopped; return whether it could begin.
 
     Args:
         path: The project file.
         options: How it is reached, and its limits.
-        ready: Called with the server's address once it listens.
+        ready: Called with the server's address once it listens, and with that of the PostgreSQL protocol.
 
     Raises:
         LedgerError: The store or a ledger cannot be used, is behind, or is another server's.
@@ -113,14 +119,41 @@ def serve(path: Path, options: ServerOptions, ready: Callable[[str], None]) -> b
                 rate=options.rate,
             )
             place = Place(options.host, port, options.proxy, options.certificate)
-            return run(application(service), place, patience=Patience(), ready=lambda _: ready(own[0]))
+            with wire_of(service, options, read.folder) as wire:
+                app = application(service)
+                return run(app, place, patience=Patience(), ready=lambda _: ready(own[0], wire))
         finally:
             engine.stop()
 
 
+@contextmanager
+def wire_of(service: Service, options: ServerOptions, folder: Path) -> Iterator[str]:
+    """Serve the PostgreSQL protocol where that is wanted; give its address."""
+    if options.wire is None:
+        yield ""
+        return
+    from prdp.server.wire import certificate  # noqa: PLC0415  (loaded where it is wanted)
+    from prdp.server.wire.listener import WireServer  # noqa: PLC0415
+
+    host, port = options.wire
+    given = options.wire_certificate or options.certificate
+    if given is None and host not in _OWN_HOSTS:
+        raise InvalidRequest(
+            f"--wire {host}:{port} can be reached from elsewhere. Give --wire-certificate and --wire-key."
+        )
+    files = [Path(name) for name in given] if given else certificate.own_certificate(folder)
+    context = certificate.context_of(*files)
+    server = WireServer(service, context, certificate.binding_of(files[0]))
+    server.start(host, port)
+    try:
+        yield f"{host}:{server.port}"
+    finally:
+        server.stop()
+
+
 def _refuse_clear_text(options: ServerOptions) -> None:
     """Refuse to send passwords in clear text over a network."""
-    if options.host not in {"127.0.0.1", "::1", "localhost"} and not (options.certificate or options.proxy):
+    if options.host not in _OWN_HOSTS and not (options.certificate or options.proxy):
         raise InvalidRequest(
             f"--host {options.host} can be reached from elsewhere, and passwords would travel in clear text. "
             "Give --certificate and --key, or serve on 127.0.0.1 behind a proxy with --proxy."
@@ -181,6 +214,44 @@ def invite(path: Path, name: str, role: str, granted: Mapping[str, Mapping[str, 
         for table, wanted in granted.items():
             purses.grant(rows, person, table, dict(wanted), actor=None, now=now)
         return accounts.invite(rows, person, audit.SERVER, now)
+
+
+def new_wire_token(path: Path, user: str, *, days: int, cap: str | None) -> str:
+    """Return the password of a user ``person.label`` of the PostgreSQL protocol, which is shown this once."""
+    name, dot, label = user.rpartition(".")
+    if not dot or not re.fullmatch(accounts.LABEL, label):
+        raise InvalidRequest(
+            f"{user!r} is no user of the PostgreSQL protocol: write PERSON.LABEL, such as ana.laptop."
+        )
+    now = int(time.time())
+    with opened(project(path)).writing() as rows:
+        parts = None if cap is None else purses.parts_of(cap)
+        try:
+            return accounts.new_wire_token(
+                rows, _person_of(rows, name), now, label=label, days=days, cap=parts
+            )[0]
+        except RequestRefused as refused:
+            raise InvalidRequest(str(refused)) from None
+
+
+def revoke_wire_token(path: Path, user: str) -> None:
+    """Revoke the token of a user ``person.label``; who is logged in with it can do nothing more."""
+    name, _, label = user.rpartition(".")
+    now = int(time.time())
+    with opened(project(path)).writing() as rows:
+        number = accounts.wire_verifier(rows, user, now)[0]
+        if not number:
+            raise InvalidRequest(f"{name or user} has no token {label!r} that could be used.")
+        person = accounts.by_token(rows, number, now)
+        assert person is not None  # noqa: S101  (it was found a moment ago)
+        accounts.revoke(rows, number, person, now)
+
+
+def _person_of(rows: StoreRows, name: str) -> int:
+    found = rows.one("SELECT id FROM {}people WHERE name = ? AND disabled = 0", name)
+    if found is None:
+        raise InvalidRequest(f"there is no {name!r}. Invite them first: prdp serve invite {name}")
+    return int(found[0])
 
 
 def is_share(text: str) -> bool:

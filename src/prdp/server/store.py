@@ -38,14 +38,17 @@ CREATE TABLE {s}tokens (
   id TEXT PRIMARY KEY,
   person BIGINT NOT NULL REFERENCES {s}people (id),
   generation BIGINT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('invite', 'session', 'api')),
+  kind TEXT NOT NULL CHECK (kind IN ('invite', 'session', 'api', 'wire')),
   hash TEXT NOT NULL UNIQUE,
+  scram TEXT,
+  cap BIGINT CHECK (cap BETWEEN 0 AND 1000000000000),
   label TEXT NOT NULL,
   scopes TEXT NOT NULL,
   made BIGINT NOT NULL,
   expires BIGINT NOT NULL,
   revoked BIGINT NOT NULL DEFAULT 0,
-  CHECK (expires > made AND expires <= made + 31622400)
+  CHECK (expires > made AND expires <= made + 31622400),
+  CHECK ((kind = 'wire') = (scram IS NOT NULL))
 );
 CREATE TABLE {s}datasets (
   name TEXT PRIMARY KEY,
@@ -71,6 +74,7 @@ CREATE TABLE {s}requests (
   kind TEXT NOT NULL CHECK (kind IN ('alone', 'approved')),
   digest TEXT NOT NULL,
   again TEXT NOT NULL,
+  token TEXT NOT NULL,
   purpose TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'denied', 'withdrawn', 'expired', 'queued', 'published')),
   decider BIGINT REFERENCES {s}people (id),

@@ -137,6 +137,18 @@ def _within_limits(patience: Patience) -> Patience:
     return patience
 
 
+def allow_files(more: int) -> None:
+    """Raise the number of files that this process may open by so many, as far as it may."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        wanted = soft + more
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+        )
+
+
 class _Server(uvicorn.Server):
     """Report the port once the server listens."""
 

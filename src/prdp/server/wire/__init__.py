@@ -1,0 +1,1 @@
+"""The PostgreSQL protocol: psql, drivers and BI tools ask the questions that the routes answer."""
