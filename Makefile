@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# node-postgres, a client of the server's PostgreSQL protocol.
+CLIENTS := .clients
 LOWEST_PYTHON ?= python3.11
 LOWEST := .venv-lowest
 # A test tool that runs as a command only, in an environment of its own: it wants newer packages than prdp.
@@ -17,7 +19,7 @@ LOWEST_TESTS := tests/engines --ignore-glob='*test_spark*' --ignore-glob='*test_
 # One process more than there are processors: many tests wait for servers and other programs.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Programs that the slow tests use. Where one is named here and missing, its tests fail instead of being skipped.
-PRDP_TOOLS ?= chromium java mariadbd node postgres schemathesis
+PRDP_TOOLS ?= chromium java jdbc mariadbd node node-postgres postgres schemathesis
 export PRDP_TOOLS
 # LOCKED=1 installs the versions in requirements.lock instead of the newest.
 PINS := $(if $(LOCKED),--constraint requirements.lock)
@@ -52,10 +54,17 @@ $(OPENAPI)/ready: pyproject.toml
 	@$(OPENAPI)/bin/python -m pip install --quiet 'schemathesis>=4'
 	@touch $@
 
+$(CLIENTS)/ready:
+	@echo "installing node-postgres into $(CLIENTS) ..."
+	@mkdir -p $(CLIENTS)
+	@npm install --silent --no-fund --no-audit --fetch-retries=1 --prefix $(CLIENTS) pg@8 \
+		|| echo "npm is not available: the test of node-postgres has no client"
+	@touch $@
+
 test: $(VENV)/dev  ## set up, then run the tests that need no server, no browser and no Java
 	@$(BIN)/python -m pytest -n $(WORKERS) -q -m 'not slow'
 
-test-slow: $(VENV)/dev $(OPENAPI)/ready  ## the others: servers, Spark, the browser, Node, the wheel, notebooks
+test-slow: $(VENV)/dev $(OPENAPI)/ready $(CLIENTS)/ready  ## the others: servers, Spark, the browser, Node, the wheel, notebooks
 	@$(BIN)/python -m pytest -n $(WORKERS) -q -m slow
 
 test-all: test test-slow  ## every test; where a program is missing, its tests fail
@@ -124,4 +133,4 @@ paper-quick: $(VENV)/dev  ## the same in a minute or two, with few runs and smal
 	@$(BIN)/python -m experiments.paper --quick $(if $(DATA),--data "$(DATA)")
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(LOWEST) $(OPENAPI) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(OPENAPI) $(CLIENTS) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
