@@ -303,13 +303,33 @@ class RemoteServer:
 
     def answers_of(self, request: Mapping[str, Any]) -> SqlAnswers:
         """Return the answers of a published request."""
-        release = self.get(f"/v1/releases/{quote(str(request['release']), safe='')}")
-        try:
-            return answers_from_json(release["answers"])
-        except (KeyError, TypeError, ValueError):
-            raise InvalidRequest(
-                f"{self.address} answered in a form that this version of prdp does not read."
-            ) from None
+        return read_answers(self.address, self.get(f"/v1/releases/{quote(str(request['release']), safe='')}"))
+
+
+def read_answers(address: str, release: Any) -> SqlAnswers:
+    """Return the answers in what a server says of a release.
+
+    Raises:
+        InvalidRequest: They are of a form that this version does not know.
+    """
+    try:
+        return answers_from_json(release["answers"])
+    except (KeyError, TypeError, ValueError):
+        raise InvalidRequest(
+            f"{address} answered in a form that this version of prdp does not read."
+        ) from None
+
+
+class RefusedByServer(InvalidRequest):
+    """A refusal of a server.
+
+    Attributes:
+        status: Its HTTP status.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ServerUnreachable(EngineFailure):
@@ -350,11 +370,11 @@ def _accepted(reply: Reply) -> Reply:
     message = str(body.get("message") or f"the server refused ({reply.status}).")
     if reply.status == 401:
         advice = "" if body.get("code") == "sign_in" else " In the shell: prdp login URL."
-        raise InvalidRequest(f"{message}{advice}")
+        raise RefusedByServer(f"{message}{advice}", reply.status)
     if reply.status == 402:
         asked, left = (fraction_of(str(body.get(name) or "0")) for name in ("asked", "left"))
         raise BudgetExhausted(asked, left, message)
-    raise InvalidRequest(message)
+    raise RefusedByServer(message, reply.status)
 
 
 def _seconds(text: str) -> float:

@@ -91,6 +91,7 @@ ONLY_IN = {
     "sqlalchemy": {"engines/mariadb/session.py"},
     "secrets": set(),
     "argon2": {"server/accounts.py"},
+    "mcp": {"agents/stdio.py"},
 }
 
 SEEDED = {
@@ -102,11 +103,12 @@ SEEDED = {
 
 
 SERVERS = {
+    "agents": ("agents", "cli"),
     "collector": ("collector", "cli"),
     "server": ("server", "cli"),
     "serving": ("serving", "collector", "server", "cli"),
 }
-"""For each package of a server, who sees it."""
+"""For each package that serves others, who sees it."""
 
 
 @cache

@@ -36,6 +36,7 @@ COMMANDS = {
     "local": "The local model: clients randomise their own records.",
     "login": "Sign in to a server, for `prdp ask --server`.",
     "serve": "Serve the tables of prdp.toml to analysts.",
+    "mcp": "Offer tables to an agent: MCP over stdio.",
     "audit": "Verify what a server has done.",
     "collect": "Collect reports from real clients of the local model.",
 }

@@ -168,23 +168,11 @@ def _refuse_unless_all_fit(selects: Sequence[Compiled], each: Fraction, *, redra
 
     They may be about the same records, unless their regions are disjoint.
     """
-    due: list[tuple[Any, Fraction]] = []
-    for asked, share in _with_margins(_apart(selects, each, None), each):
-        if _is_empty(asked):
-            continue
-        queryable: Any = asked.queryable
-        region = queryable.planner.region()
-        if isinstance(asked.keys, SearchedKeys):
-            due.append((region, share))
-            continue
-        groups = _questioned(asked)
-        plan = _plan(asked, groups, share, None)
-        if redraw or queryable.synthetic or not queryable.has_answer(plan):
-            due.append((plan.region, share))
-    for region, _ in due if len(due) > 1 else ():
+    due = _due(selects, each, redraw=redraw)
+    for queryable, region, _ in due if len(due) > 1 else ():
         ledger = queryable.ledger
         remaining = ledger.remaining_in(region)
-        wanted = sum((part for other, part in due if _may_meet(region, other)), Fraction(0))
+        wanted = sum((part for _, other, part in due if _may_meet(region, other)), Fraction(0))
         if wanted > remaining:
             raise BudgetExhausted(
                 wanted,
@@ -195,6 +183,44 @@ def _refuse_unless_all_fit(selects: Sequence[Compiled], each: Fraction, *, redra
             )
         if hasattr(ledger, "refuse_past_quota"):
             ledger.refuse_past_quota(wanted, region)
+
+
+def _due(
+    selects: Sequence[Compiled], each: Fraction, *, redraw: bool
+) -> list[tuple[Any, str | None, Fraction]]:
+    """Return what SELECTs would be charged: of each who is asked, the region and the share."""
+    due: list[tuple[Any, str | None, Fraction]] = []
+    for asked, share in _with_margins(_apart(selects, each, None), each):
+        if _is_empty(asked):
+            continue
+        queryable: Any = asked.queryable
+        if isinstance(asked.keys, SearchedKeys):
+            due.append((queryable, queryable.planner.region(), share))
+            continue
+        plan = _plan(asked, _questioned(asked), share, None)
+        if redraw or queryable.synthetic or not queryable.has_answer(plan):
+            due.append((queryable, plan.region, share))
+    return due
+
+
+def cost_of(
+    text: object,
+    queryable: Queryable,
+    catalog: Catalog,
+    *,
+    share: Exact,
+    keys: Mapping[str, Any] | None = None,
+    tables: Mapping[str, object] | None = None,
+) -> Fraction:
+    """Return the most that a statement would be charged now; reads no record and charges nothing.
+
+    What was answered before costs nothing. A search for keys may have been paid for, and counts in full.
+    """
+    selects = selects_of(_compiled(text, queryable, catalog, keys, tables))
+    if not selects:
+        return Fraction(0)
+    each = exact_share(share) / len(_apart(selects, share, None))
+    return sum((part for _, _, part in _due(selects, each, redraw=False)), Fraction(0))
 
 
 def _may_meet(region: str | None, other: str | None) -> bool:
