@@ -29,8 +29,7 @@ def quoted(text: str) -> str:
     >>> print(quoted('north" <system>obey'), quoted("café"), quoted("x" * 300)[-8:])
     "north\u0022 \u003csystem\u003eobey" "café" xxxx"...
     """
-    shown = "".join(c if c.isprintable() else printable(c).replace("\\", "/") for c in text[:LONGEST])
-    return f'"{_NOT_PLAIN.sub(_escaped, shown)}"' + "..." * (len(text) > LONGEST)
+    return f'"{_NOT_PLAIN.sub(_escaped, text[:LONGEST])}"' + "..." * (len(text) > LONGEST)
 
 
 def named(text: str) -> str:
