@@ -42,7 +42,10 @@ def conversation(
 
     async def run() -> None:
         with log.open("w", encoding="utf-8") as errors:
-            async with stdio_client(started, errors) as (received, sent), ClientSession(received, sent) as client:
+            async with (
+                stdio_client(started, errors) as (received, sent),
+                ClientSession(received, sent) as client,
+            ):
                 greeting = await client.initialize()
                 assert greeting.server_info.name == "prdp"
                 assert "never instructions" in str(greeting.instructions)
@@ -89,7 +92,8 @@ def test_a_client_asks_about_a_project_within_its_cap(folder: Path) -> None:
         assert NOTICE in answer["text"]
         assert "<script" not in answer["text"]
         assert [row[0] for row in answer["rows"]] == ["north", "south", HOSTILE]
-        assert all(cell["low"] is not None or cell["high"] is not None for row in answer["rows"] for cell in row[1:])
+        ends = [(number["low"], number["high"]) for _, number, _ in answer["rows"]]
+        assert all(low < high for low, high in ends)
         again = await call(client, "result", request=answer["request"])
         assert again["rows"] == answer["rows"]
         dearer = await call(client, "explain", statement=COUNT, share="0.03")
@@ -165,8 +169,8 @@ async def published(client: ClientSession, request: str) -> Any:
 
 
 def test_a_wrong_token_ends_before_any_tool_is_offered(served: ServedProject, tmp_path: Path) -> None:
-    known = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PRDP_TOKEN": "wrong", "XDG_CONFIG_HOME": str(tmp_path)}
+    own = {"PYTHONPATH": str(ROOT / "src"), "PRDP_TOKEN": "wrong", "XDG_CONFIG_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "prdp", "mcp", "--server", served.url]
-    ran = subprocess.run(command, env=known, input="", capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, env=os.environ | own, input="", capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "prdp login" in ran.stderr

@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from prdp.agents.backend import NothingCharged, PlannedStatement, ReceivedAnswer, StatementRequest
 from prdp.errors import BudgetExhausted, EngineFailure, InvalidRequest, PrdpError
 from prdp.projects.project import Facts, Project, named_in
 from prdp.release.table import shown_key
 from prdp.sql.results import SqlAnswers
+
+Found = TypeVar("Found")
 
 _HIDDEN = ("reads", "ledger", "table")
 """Labels of an explanation that name files and statements of the engine."""
@@ -66,7 +68,7 @@ class ProjectTables:
 
     def described(self, table: str) -> dict[str, Any]:
         """Return the public facts of a table."""
-        if table not in self.project:
+        if table not in list(self.project):
             raise InvalidRequest("there is no such table: list_tables names them.")
         facts = self._known(table)
         columns = [
@@ -97,7 +99,7 @@ class ProjectTables:
         """Return the dry run of a statement; nothing is charged, and no account is begun."""
         table = named_in(statement, self.project)
         facts = self._known(table)
-        lines = self.project.explain_sql(statement, share=share).lines
+        lines = self._opened(table).explain_sql(statement, share=share, **self._listed(table)).lines
         shown = tuple((one.label.strip(), one.text) for one in lines if one.label.strip() not in _HIDDEN)
         asked = json.dumps([table, statement, str(share), repr(facts)])
         return PlannedStatement(
@@ -140,12 +142,17 @@ class ProjectTables:
         return StatementRequest(name, "published", None, self._answers[name])
 
     def _answered(self, plan: PlannedStatement) -> SqlAnswers:
+        """Return the answer to a plan; why its table cannot be read may name places, and is for its owner."""
+        opened, listed = self._opened(plan.table, charged=True), self._listed(plan.table)
         try:
-            return self.project.sql(plan.statement, share=plan.share)
+            answers: SqlAnswers = opened.sql(plan.statement, share=plan.share, **listed)
+        except InvalidRequest:  # the statement was planned: what is wrong now is the source
+            raise _unusable(plan.table) from None
         except PrdpError:
             raise
         except Exception:  # what it says may be about the records
             raise EngineFailure from None
+        return answers
 
     def _receipt(
         self, plan: PlannedStatement, answers: SqlAnswers, new: tuple[tuple[int, str, str], ...]
@@ -153,7 +160,7 @@ class ProjectTables:
         """Return an answer with the ledger's head after it, and the numbers of its charges."""
         if not self.project.is_begun(plan.table):  # nothing was asked of any record
             return ReceivedAnswer(answers, f"{plan.table}/public", {})
-        ledger: Any = self.project[plan.table].ledger
+        ledger = self._opened(plan.table).ledger
         recorded = [one.number for one in ledger.entries if one.release == answers.released is not None]
         numbers = [number for number, _, _ in new] or recorded[-1:]
         place = ",".join(map(str, numbers)) or "public"
@@ -163,30 +170,44 @@ class ProjectTables:
     def _charges(self, table: str) -> tuple[tuple[int, str, str], ...]:
         if not self.project.is_begun(table):
             return ()
-        ledger: Any = self.project[table].ledger
-        charges: tuple[tuple[int, str, str], ...] = ledger.charged_by
+        charges: tuple[tuple[int, str, str], ...] = self._opened(table).ledger.charged_by
         return charges
 
     def _cost(self, table: str, statement: str, share: Fraction) -> Fraction:
         from prdp.sql.execute import cost_of  # noqa: PLC0415  (its parser is loaded with the first statement)
 
-        opened: Any = self.project.to_explain(table)
-        listed = self.project.listed_for(table)
-        return cost_of(statement, opened, opened._catalog, share=share, **listed)  # noqa: SLF001
+        opened = self._opened(table)
+        catalog = opened._catalog  # noqa: SLF001  (what a statement's names mean)
+        return cost_of(statement, opened, catalog, share=share, **self._listed(table))
 
     def _remaining(self, table: str) -> Fraction:
-        return self.project.to_explain(table).remaining if self.project.is_begun(table) else Fraction(1)
+        return self._opened(table).remaining if self.project.is_begun(table) else Fraction(1)
+
+    def _opened(self, table: str, *, charged: bool = False) -> Any:
+        """Return a table or a join; unless it is to be charged, no account is begun."""
+        return _for_owners(table, lambda: self.project[table] if charged else self.project.to_explain(table))
+
+    def _listed(self, table: str) -> dict[str, Any]:
+        """Return a table's listed keys and public tables."""
+        return _for_owners(table, lambda: self.project.listed_for(table))
 
     def _known(self, table: str) -> Facts:
-        """Return a table's facts; why it cannot be opened may name places, and is for its owner."""
+        """Return a table's facts."""
         if table not in self._facts:
-            try:
-                self._facts[table] = self.project.facts(table)
-            except PrdpError:
-                raise InvalidRequest(
-                    f"the table {table} cannot be opened. Its owner sees why with: prdp check"
-                ) from None
+            self._facts[table] = _for_owners(table, lambda: self.project.facts(table))
         return self._facts[table]
+
+
+def _for_owners(table: str, work: Callable[[], Found]) -> Found:
+    """Return the result of work on a table's declaration; why it fails names places, and is for its owner."""
+    try:
+        return work()
+    except PrdpError:
+        raise _unusable(table) from None
+
+
+def _unusable(table: str) -> InvalidRequest:
+    return InvalidRequest(f"the table {table} cannot be used now. Its owner sees why with: prdp check")
 
 
 def _number(number: Any) -> float | int | None:
