@@ -138,6 +138,14 @@ def test_a_client_asks_a_server_within_purse_and_cap(served: ServedProject, tmp_
         repeated = await call(client, "explain", statement=GROUPED, share="0.2")
         again = await call(client, "ask", plan=repeated["plan"])
         assert (repeated["cost"], again["rows"]) == ("0", answer["rows"])
+        assert (await call(client, "result", request=again["request"]))["rows"] == answer["rows"]
+        past = await call(
+            client, "explain", statement=COUNT, share="0.5"
+        )  # the session has more, the purse less
+        assert past["fits_session"]
+        beyond = await call(client, "ask", plan=past["plan"])
+        assert beyond["is_error"]
+        assert beyond["session_left"] == "0.7"
         dear = await call(client, "explain", statement=COUNT, share="0.35")
         assert dear["needs_approval"]
         waiting = await call(client, "ask", plan=dear["plan"], purpose="a report")
@@ -147,10 +155,6 @@ def test_a_client_asks_a_server_within_purse_and_cap(served: ServedProject, tmp_
         refused = await call(client, "ask", plan=dearer["plan"])
         assert refused["is_error"]
         assert "0.35 of it is left" in refused["text"]
-        past = await call(client, "explain", statement="SELECT SUM(age) AS s FROM accounts", share="0.32")
-        beyond = await call(client, "ask", plan=past["plan"])  # the purse has less than the session
-        assert beyond["is_error"]
-        assert beyond["session_left"] == "0.35"
         other = await call(client, "result", request="../tables")
         assert other["is_error"]
 
@@ -174,3 +178,9 @@ def test_a_wrong_token_ends_before_any_tool_is_offered(served: ServedProject, tm
     ran = subprocess.run(command, env=os.environ | own, input="", capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "prdp login" in ran.stderr
+
+
+def test_the_library_is_loaded_by_the_command_alone() -> None:
+    code = "import sys, prdp.cli.app, prdp.cli.mcp, prdp.agents.tools; sys.exit('mcp' in sys.modules)"
+    own = {"PYTHONPATH": str(ROOT / "src")}
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ | own, check=False).returncode == 0

@@ -134,6 +134,17 @@ def test_the_same_plan_again_is_free_also_for_the_next_session(asked: Asked) -> 
     assert found.facts["rows"] == first.facts["rows"]
 
 
+def test_a_quota_of_the_ledger_outlives_the_session(asked: Asked) -> None:
+    assert not asked.ask(COUNT, "0.02").refused
+    DurableLedger(asked.folder / "visits.ledger").set_quota("agent", "0.03")
+    later = Asked(asked.folder)
+    refused = later.ask("SELECT SUM(days) AS d FROM visits", "0.02")
+    assert refused.refused
+    assert "quota" in refused.text
+    assert refused.facts["session_left"] == "0.05"
+    assert asked.left == Fraction(98, 100)
+
+
 def test_an_answer_has_its_receipt_and_every_number_its_interval(asked: Asked) -> None:
     found = asked.ask("SELECT ward, COUNT(*) AS n, SUM(days) AS days FROM visits GROUP BY ward", "0.05")
     ledger = DurableLedger(asked.folder / "visits.ledger")

@@ -35,6 +35,7 @@ class ServerTables:
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     _keys: dict[str, str] = field(default_factory=dict)
+    _standing: dict[str, StatementRequest] = field(default_factory=dict)
 
     def tables(self) -> list[dict[str, Any]]:
         """Return the name, the number of columns and the remaining budget of each table."""
@@ -77,10 +78,15 @@ class ServerTables:
             if refusal.status < 500:
                 raise NothingCharged(refusal) from None
             raise
-        return self._shown(reply)
+        found = self._shown(reply)
+        if found.answer is not None:  # a standing one may be another person's, whose request is not shown
+            self._standing[found.id] = found
+        return found
 
     def request(self, name: str) -> StatementRequest:
         """Return a request; one whose time is near is waited for."""
+        if name in self._standing:
+            return self._standing[name]
         until = self.now() + _MOST_WAIT
         while True:
             reply = self.server.get(f"/v1/requests/{quote(name, safe='')}")
