@@ -135,14 +135,14 @@ def test_the_same_plan_again_is_free_also_for_the_next_session(asked: Asked) -> 
 
 
 def test_a_quota_of_the_ledger_outlives_the_session(asked: Asked) -> None:
-    assert not asked.ask(COUNT, "0.02").refused
-    DurableLedger(asked.folder / "visits.ledger").set_quota("agent", "0.03")
-    later = Asked(asked.folder)
-    refused = later.ask("SELECT SUM(days) AS d FROM visits", "0.02")
+    assert not asked.ask(COUNT, "0.01").refused
+    DurableLedger(asked.folder / "visits.ledger").set_quota("agent", "0.03")  # of what is charged from now on
+    assert not asked.ask("SELECT SUM(days) AS d FROM visits", "0.02").refused
+    refused = Asked(asked.folder).ask("SELECT MAX(days) AS d FROM visits", "0.02")
     assert refused.refused
     assert "quota" in refused.text
     assert refused.facts["session_left"] == "0.05"
-    assert asked.left == Fraction(98, 100)
+    assert asked.left == Fraction(97, 100)
 
 
 def test_an_answer_has_its_receipt_and_every_number_its_interval(asked: Asked) -> None:

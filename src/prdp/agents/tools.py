@@ -219,10 +219,11 @@ class ToolSession:
             "session_left": self._left_in_words,
             "needs_approval": plan.needs_approval,
             "fits_session": fits,
-            "columns": list(map(value, plan.columns)),
             "lines": lines,
             "notice": NOTICE,
         }
+        if plan.columns:
+            facts["columns"] = list(map(value, plan.columns))
         asks = "nothing: it was answered before" if not cost else f"{facts['cost']} of every record's budget"
         text = [
             f"Plan {plan.digest}",
