@@ -92,8 +92,9 @@ def test_a_client_asks_about_a_project_within_its_cap(folder: Path) -> None:
         assert NOTICE in answer["text"]
         assert "<script" not in answer["text"]
         assert [row[0] for row in answer["rows"]] == ["north", "south", HOSTILE]
-        ends = [(number["low"], number["high"]) for _, number, _ in answer["rows"]]
-        assert all(low < high for low, high in ends)
+        assert all(
+            type(number["value"]) is int and {"low", "high"} <= set(number) for _, number, _ in answer["rows"]
+        )
         again = await call(client, "result", request=answer["request"])
         assert again["rows"] == answer["rows"]
         dearer = await call(client, "explain", statement=COUNT, share="0.03")

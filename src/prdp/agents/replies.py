@@ -11,7 +11,7 @@ from typing import Any
 from prdp.agents.backend import ReceivedAnswer, StatementRequest
 from prdp.agents.harmless import NOTICE, named, quoted, sentence, value
 from prdp.declare.exact import spelled
-from prdp.release.formatting import KINDS, NO_LOWER, NO_UPPER
+from prdp.release.formatting import KINDS, NO_LOWER, NO_UPPER, plain_ends, plain_value, shown_day
 from prdp.release.release import Release
 from prdp.sql.estimates import ComputedAnswer
 from prdp.sql.results import Cell, SqlAnswers
@@ -102,15 +102,17 @@ def _in_words(cell: Cell) -> str:
     """Return a cell as it can be quoted: a released number never stands without its interval."""
     if not isinstance(cell, Release | ComputedAnswer):
         return quoted(cell) if isinstance(cell, str) else "NULL" if cell is None else str(cell)
-    low, high = cell.interval()
+    low, high = plain_ends(cell)
     ends = f"{_number(low, NO_LOWER)} to {_number(high, NO_UPPER)}"
     kind = "95 % confidence interval" if cell.kind == "95 %" else sentence(KINDS[cell.kind])
     flag = f"; {cell.flag}" if cell.flag else ""
     simulated = "; of made-up records" if getattr(cell, "simulated", False) else ""
-    return f"{_number(cell.value, 'unknown')} ({kind}: {ends}{flag}{simulated})"
+    return f"{_number(plain_value(cell), 'unknown')} ({kind}: {ends}{flag}{simulated})"
 
 
-def _number(number: float | None, otherwise: str) -> str:
+def _number(number: float | datetime | None, otherwise: str) -> str:
+    if isinstance(number, datetime):
+        return shown_day(number)
     if number is None or not math.isfinite(number):
         return otherwise
     if number == int(number):
@@ -122,11 +124,11 @@ def _cell(cell: Cell) -> Any:
     """Return a cell as JSON has it; an end without a limit is null."""
     match cell:
         case Release() | ComputedAnswer():
-            low, high = cell.interval()
+            low, high = plain_ends(cell)
             kind = "95 % confidence" if cell.kind == "95 %" else cell.kind
             return {
-                "value": _finite(cell.value), "low": _finite(low), "high": _finite(high), "interval": kind,
-                "flag": cell.flag,
+                "value": _finite(plain_value(cell)), "low": _finite(low), "high": _finite(high),
+                "interval": kind, "flag": cell.flag,
             }  # fmt: skip
         case str():
             return value(cell)
@@ -139,4 +141,6 @@ def _cell(cell: Cell) -> Any:
 
 
 def _finite(number: Any) -> Any:
+    if isinstance(number, datetime):
+        return shown_day(number)
     return number if number is not None and math.isfinite(number) else None
