@@ -138,14 +138,13 @@ def test_keys_of_a_column_whose_missing_values_are_replaced_follow(tmp_path: Pat
     assert [line.split(",")[0] for line in ran.stdout.splitlines()] == ["branch", "north", "south", "unknown"]
 
 
-def test_a_share_that_is_missing_or_in_percent_is_asked_for_as_a_fraction(tmp_path: Path) -> None:
+def test_a_share_that_is_missing_is_asked_for_and_may_be_in_percent(tmp_path: Path) -> None:
     write_project(tmp_path)
     missing = piped("ask", COUNT, folder=tmp_path)
     assert missing.returncode == 2
     assert "--share 0.1" in missing.stderr
-    percent = piped("ask", COUNT, "--share", "5%", folder=tmp_path)
-    assert percent.returncode == 2
-    assert "in percent. Write 0.05." in percent.stderr
+    assert piped("ask", COUNT, "--share", "5%", folder=tmp_path).returncode == 0
+    assert "share 1/20" in piped("ledger", "loans.ledger", folder=tmp_path).stdout
 
 
 def test_init_writes_nothing_that_cannot_be_opened_and_is_repeated_without_force(tmp_path: Path) -> None:

@@ -24,13 +24,16 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from prdp.cells.key_masses import KeyMasses
+from prdp.engines.statements.cells import Arrays
+from prdp.engines.statements.keys import MassStatement
 from prdp.errors import LedgerBegun, NoLedgerFile
 from prdp.testing import Seeded
 
@@ -189,7 +192,19 @@ def seeded() -> Iterator[None]:
         for module in _DRAWN_IN:
             importlib.import_module(module)
             stack.enter_context(mock.patch(f"{module}.SystemEntropy", new=drawn))
+        stack.enter_context(mock.patch.object(MassStatement, "masses", _in_order(MassStatement.masses)))
         yield
+
+
+def _in_order(masses: Callable[[MassStatement, Arrays], KeyMasses]) -> Callable[..., KeyMasses]:
+    """Return the same with its keys in order: which noise a key gets depends on its place."""
+
+    def ordered(statement: MassStatement, arrays: Arrays) -> KeyMasses:
+        found = masses(statement, arrays)
+        order = sorted(range(len(found.mass)), key=found.key)
+        return KeyMasses(found.levels, tuple(column[order] for column in found.columns), found.mass[order])
+
+    return ordered
 
 
 if __name__ == "__main__":

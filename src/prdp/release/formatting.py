@@ -299,7 +299,7 @@ def day_of(number: float) -> datetime | None:
     """Return the day with a number, the year 1 beginning with day 1; None of what is no day.
 
     >>> day_of(738_000.0), day_of(math.inf), day_of(-3.0)
-    (datetime.datetime(2021, 7, 31, 0, 0), None, None)
+    (datetime.datetime(2021, 7, 29, 0, 0), None, None)
     """
     within = math.isfinite(number) and 1 <= number <= datetime.max.toordinal()
     return datetime.fromordinal(int(number)) if within else None
