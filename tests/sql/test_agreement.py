@@ -18,7 +18,7 @@ import prdp
 from prdp.expressions.evaluate import value_of
 from prdp.expressions.nodes import Column, columns
 from prdp.mechanisms.keys import KeyFinder
-from prdp.plan.queries import Max, Min, Quantile, Std, Variance
+from prdp.plan.queries import Max, Mean, Min, Quantile, Std, Variance
 from prdp.sql.results import SqlAnswers
 from prdp.sql.statement import Compiled
 from tests.sql.fixtures import Fixture, compiled_in, fixtures
@@ -139,6 +139,9 @@ def compare(  # noqa: PLR0917  (all of it is in the message)
             if name[0] == "a"
         ]
         where = (fixture.text, item.name, found, wanted)
+        if found is None:  # AVG where the released count is below 1, which that of one record may be by noise
+            assert any(isinstance(query, Mean) for query in used), where
+            continue
         if any(isinstance(query, Max | Min) for query in used):
             assert abs(found - wanted) <= 0.1 * abs(wanted) + 1.5, where  # ranges are 9 % wide
         elif any(isinstance(query, Quantile) for query in used):
