@@ -42,7 +42,7 @@ $(VENV)/base: pyproject.toml
 $(VENV)/dev: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing prdp and its test tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet $(PINS) --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet $(PINS) --editable '.[dev,mcp]'
 	@touch $(VENV)/base $@
 
 demo: $(VENV)/base  ## set up, then answer questions about a million made-up bank accounts
@@ -74,7 +74,7 @@ coverage: $(VENV)/dev  ## which lines the tests of make test run: a report in bu
 		--cov-report=html:build/coverage
 
 lock: $(VENV)/dev  ## upgrade .venv, and write what is newest today into requirements.lock
-	@$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev,mcp]'
 	@echo "# Written by make lock, with Python 3.11; make test LOCKED=1 installs these versions." > requirements.lock
 	@$(BIN)/python -m pip freeze --exclude-editable >> requirements.lock
 

@@ -173,7 +173,10 @@ def quantiles(
                 at = float(node.this.this.this)
                 at = 1 - at if by.args.get("desc") else at
                 return exp.PercentileCont(this=by.this.copy(), expression=number(at + shift))
-            case exp.PercentileCont(expression=exp.Literal() as at):
+            case (
+                exp.PercentileCont(expression=exp.Literal() as at)
+                | exp.PercentileDisc(expression=exp.Literal() as at)
+            ):
                 return exp.PercentileCont(this=node.this.copy(), expression=number(float(at.this) + shift))
             case _:
                 return node
