@@ -38,8 +38,11 @@ _GAUSSIAN = "gaussian"
 _FEW = 20
 """Tables of more groups are written by columns."""
 
-_POLICY_FIELDS = frozenset(one.name for one in fields(Policy)) - {"stated"}
-"""Fields of the policy whose budgets are counted; what a concentrated one was stated as is left out."""
+_POLICY_FIELDS = tuple(one.name for one in fields(Policy) if one.name != "stated")
+"""Fields of the policy whose budgets are counted, in order: the same answer has the same text in every process.
+
+What a concentrated one was stated as is left out.
+"""
 
 _LATER: dict[str, Any] = {
     "chosen": None,  # the error of a chosen value was not recorded
@@ -155,7 +158,7 @@ def _terms(form: dict[str, Any]) -> ClippedTerms:
     form = {"zero_or_one": False} | form
     _refuse_unless_fields(form, ClippedTerms)
     policy = form["policy"]
-    if not isinstance(policy, dict) or policy.keys() != _POLICY_FIELDS:
+    if not isinstance(policy, dict) or policy.keys() != set(_POLICY_FIELDS):
         raise ValueError("the text is no release")
     ends = (None if policy[end] is None else _fraction(policy[end]) for end in ("at_least", "at_most"))
     return ClippedTerms(
