@@ -7,11 +7,12 @@ import subprocess
 import sys
 
 PROGRAM = """
+import numpy as np
 import prdp
 from prdp.ledger.release_codec import release_to_json
 from prdp.testing import simulate
 
-columns = {"v": list(range(1, 200))}
+columns = {"v": np.arange(1, 200)}
 table = prdp.open(columns, policy="100 / v", bounds={"v": (1, 10**6)}, synthetic=True, name="t")
 print([release_to_json(one) for one in simulate(table, prdp.sum("v"), runs=2, seed=1)])
 """

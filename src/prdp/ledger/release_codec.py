@@ -39,7 +39,7 @@ _FEW = 20
 """Tables of more groups are written by columns."""
 
 _POLICY_FIELDS = tuple(one.name for one in fields(Policy) if one.name != "stated")
-"""Fields of the policy whose budgets are counted, in order: the same answer has the same text in every process.
+"""Fields of the policy whose budgets are counted, in order: an answer has the same text in every process.
 
 What a concentrated one was stated as is left out.
 """
