@@ -21,6 +21,8 @@ _REQUIREMENT = re.compile(
 
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+APART = frozenset({"mcp"})
+"""What needs newer packages than prdp's lowest: an extra that is left out there."""
 
 
 def declared(pyproject: str) -> dict[str, str]:
@@ -57,7 +59,8 @@ def _numbers(release: str) -> list[int]:
 
 
 if __name__ == "__main__":
-    bounds = declared(PYPROJECT.read_text(encoding="utf-8"))
+    known = declared(PYPROJECT.read_text(encoding="utf-8"))
+    bounds = {name: bound for name, bound in known.items() if name not in APART}
     if "--installed" in sys.argv:
         sys.exit("\n".join(not_installed(bounds)) or None)
     sys.stdout.writelines(f"{name}=={bound}\n" for name, bound in sorted(bounds.items()))
