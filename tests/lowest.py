@@ -59,8 +59,8 @@ def _numbers(release: str) -> list[int]:
 
 
 if __name__ == "__main__":
-    known = declared(PYPROJECT.read_text(encoding="utf-8"))
-    bounds = {name: bound for name, bound in known.items() if name not in APART}
+    bounds = declared(PYPROJECT.read_text(encoding="utf-8"))
     if "--installed" in sys.argv:
-        sys.exit("\n".join(not_installed(bounds)) or None)
+        there = {name: bound for name, bound in bounds.items() if name not in APART}
+        sys.exit("\n".join(not_installed(there)) or None)
     sys.stdout.writelines(f"{name}=={bound}\n" for name, bound in sorted(bounds.items()))
