@@ -190,7 +190,9 @@ def seeded() -> Iterator[None]:
 
     with contextlib.ExitStack() as stack:
         for module in _DRAWN_IN:
-            importlib.import_module(module)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # the lowest typer's, of click
+                importlib.import_module(module)
             stack.enter_context(mock.patch(f"{module}.SystemEntropy", new=drawn))
         stack.enter_context(mock.patch.object(MassStatement, "masses", _in_order(MassStatement.masses)))
         yield
