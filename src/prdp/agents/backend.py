@@ -1,4 +1,4 @@
-"""What the tools ask: a project on disk or a server, in the same words."""
+"""The source of the tools' answers: a project on disk or a server, with one interface."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _ROWS = 5000
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What a tool returns.
+    """The result of a tool.
 
     Attributes:
         text: A text that can be quoted.

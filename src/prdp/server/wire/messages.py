@@ -140,7 +140,7 @@ def authentication(code: int, *parts: bytes) -> bytes:
 
 
 def parameter(name: str, value: str) -> bytes:
-    """Return a setting that a client is told of."""
+    """Return the message that reports a setting to a client."""
     return message(b"S", text(name), text(value))
 
 

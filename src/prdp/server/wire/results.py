@@ -14,11 +14,11 @@ class WireResult:
     """What a statement gives.
 
     Attributes:
-        tag: What a client is told was done.
+        tag: Name of what was done, as clients show it.
         columns: Its columns; None where it gives no rows.
         rows: Its rows.
         notices: Sentences for people.
-        reported: Settings that a client is told of.
+        reported: Settings that are reported to the client.
     """
 
     tag: str

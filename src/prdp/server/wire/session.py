@@ -99,7 +99,7 @@ class WireSession:
     _publish_at: int | None = None
 
     def begin(self, options: Mapping[str, str]) -> dict[str, str]:
-        """Take what a client sets when it connects; return what it is told."""
+        """Take what a client sets when it connects; return the reply."""
         for name, value in options.items():
             self._set(name, value)
         reported = _REPORTED | {"session_authorization": self.user}
