@@ -42,6 +42,7 @@ from experiments.interval_tables import (
     HEAD,
     Line,
     aims,
+    by_kind,
     compared,
     hardest,
     paired,
@@ -520,7 +521,11 @@ def main() -> None:
         return
     if asked.before and asked.after:
         pairs = paired(asked.before, asked.after)
-        print("\n".join(compared(pairs) if asked.lines else (*aims(pairs), "", *hardest(pairs))))
+        print(
+            "\n".join(
+                compared(pairs) if asked.lines else (*by_kind(pairs), "", *aims(pairs), "", *hardest(pairs))
+            )
+        )
         return
     shares = tuple(map(Fraction, asked.shares.split(",")))
     runs = min(asked.runs, 50) if asked.quick else asked.runs
