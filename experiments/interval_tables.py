@@ -146,6 +146,26 @@ def _change(sides: Sequence[Sequence[Line]], figure: Callable[[Sequence[Line]], 
     return " → ".join(f"{figure(side):.{digits}f}" for side in sides)
 
 
+def warmed(pairs: Pairs, lines: Sequence[Line]) -> Iterator[str]:
+    """Yield what answers came to that start from an earlier one, beside those that do not."""
+    yield f"| kind | lines | width | highest | error | said, least |\n{'|---' * 6}|"
+    alone = {(two.set, two.kind, two.share): two for _, two in pairs if two.by.startswith("alone")}
+    warm = [
+        (alone[key], line)
+        for line in lines
+        if ", warm" in line.by and (key := (line.set, line.kind, line.share)) in alone
+    ]
+    for kind in dict.fromkeys(line.kind for _, line in warm):
+        here = [(cold, line) for cold, line in warm if line.kind == kind]
+        widths = [line.width / cold.width for cold, line in here]
+        errors = _geometric([line.error / cold.error for cold, line in here])
+        said = min(line.said for _, line in here)
+        yield (
+            f"| {kind} | {len(here)} | × {np.median(widths):.2f} | × {max(widths):.2f} | "
+            f"× {errors:.2f} | {said:.3f} |"
+        )
+
+
 def compared(pairs: Pairs) -> Iterator[str]:
     """Yield every line of two runs beside each other."""
     yield f"| set | kind | | share | width | whole | said | missing | error |\n{'|---' * 9}|"

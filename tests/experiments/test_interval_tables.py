@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.interval_tables import Pairs, aims, by_kind, paired
+from experiments.interval_tables import Pairs, aims, by_kind, paired, read, warmed
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments"
@@ -20,12 +20,12 @@ def rows(lines: Iterable[str]) -> set[str]:
 
 
 def stated(pairs: Pairs) -> set[str]:
-    """Return the rows of kinds and of aims, and the sentences on errors."""
-    printed = [*by_kind(pairs), *aims(pairs)]
+    """Return the rows of kinds, of aims and of warm starts, and the sentences on errors."""
+    printed = [*by_kind(pairs), *aims(pairs), *warmed(pairs, read(FOLDER / "intervals_after.csv"))]
     return rows(printed) | {line.rstrip(";") for line in printed if " × " in line}
 
 
-def test_kinds_aims_and_errors_are_those_of_the_files() -> None:
+def test_kinds_aims_errors_and_warm_starts_are_those_of_the_files() -> None:
     assert len(rows(by_kind(PAIRS))) == 24
     assert stated(PAIRS) <= {line.rstrip(";.") for line in PAGE}
 
