@@ -14,7 +14,7 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Number, walk
 from prdp.expressions.tokens import shown_name
 from prdp.policy import Policy
-from prdp.release.formatting import CLIPPED, CLIPPED_WHERE
+from prdp.release.formatting import CLIPPED, CLIPPED_WHERE, NOTHING_EXCLUDED
 
 _EIGHTH = 2 ** (1 / 8) * 1.0005
 _CELL = _EIGHTH**2
@@ -202,7 +202,7 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
     if sides:
         return f"{shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
     if sides is not None:
-        return "nothing within the bounds"
+        return NOTHING_EXCLUDED
     if terms.center is not None:
         return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
