@@ -217,6 +217,16 @@ def test_queries_are_written_as_in_pandas_too() -> None:
     assert named["kinds"].value == pytest.approx(3, abs=2)
 
 
+def test_a_column_is_aggregated_as_in_pandas() -> None:
+    table = staff(policy=1000)
+    found = table["age"].agg(["mean", "max"], share="1/8")
+    assert found.asked == ("mean_age", "max_age")
+    assert found.releases == table.agg({"age": ["mean", "max"]}, share="1/8").releases
+    towns = table.group_by("town", keys=["Bonn", "Ulm"])["age"].agg("mean", share="1/8")
+    assert towns.asked == ("mean_age",)
+    assert [mean.value for (mean,) in towns.releases] == pytest.approx([44, 45], abs=2)
+
+
 def test_years_and_months_are_found_without_saying_which_there_may_be() -> None:
     table = staff(policy=100)
     years = table.group_by("year(hired)").count(share="1/4")
@@ -295,6 +305,12 @@ def test_the_keys_of_truth_values_are_public_by_their_type() -> None:
     assert len(crossed) == 4
     mixed = table.group_by("job", "age > 40")
     assert "to be found" in repr(mixed)
+    listed = table.group_by(["town", "age > 40"], keys={"town": ["Bonn", "Ulm"]})
+    assert listed.count(share="1/8").keys == tuple(
+        (town, over) for town in ("Bonn", "Ulm") for over in (False, True)
+    )
+    with pytest.raises(InvalidRequest, match="without one column"):
+        table.group_by(["town", "age > 40"], keys={"town": ["Bonn"], "age > 41": [True]})
 
 
 def test_a_table_of_found_keys_states_the_share_of_both() -> None:

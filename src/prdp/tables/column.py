@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -30,6 +30,11 @@ _DATE_PARTS = {
         for part in ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second")
     },
     **dict.fromkeys(("dayofweek", "weekday"), "isodow({}) - 1"),  # as in pandas, from 0 for Monday
+}
+_OTHER_PARTS = {
+    "": " To group by days or months, write prdp.date_trunc('day', 'opened').",
+    "days": " For days between two dates, write table.mean(\"date_diff('day', opened, closed)\", share=...).",
+    "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
 _TEXT_FUNCTIONS = {
     "len": "length",
@@ -250,6 +255,12 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         """Count the different values; as ``Table.count_distinct``."""
         return self.table.count_distinct(self.text, share=share, **options)
 
+    def agg(
+        self, wanted: builtins.str | Sequence[builtins.str], *, share: Exact, **options: Any
+    ) -> ReleaseTable:
+        """Answer several queries of the column, named as in pandas: ``agg(["mean", "max"], share=0.1)``."""
+        return self.table.agg({self.text: wanted}, share=share, **options)
+
     def describe(self, *, share: Exact, **options: Any) -> ReleaseTable:
         """Summarise the values: mean, standard deviation, quartiles, extremes. As ``Table.describe``."""
         return self.table.describe(self.text, share=share, **options)
@@ -286,9 +297,7 @@ class Accessor(Completed, Generic[Answered]):
     def __getattr__(self, name: str) -> Any:
         function = self.functions.get(name)
         if function is None:
-            more = (
-                "" if self.called else " To group by days or months, write prdp.date_trunc('day', 'opened')."
-            )
+            more = "" if self.called else _OTHER_PARTS.get(name, _OTHER_PARTS[""])
             raise AttributeError(f"there is no {name!r} here, but {', '.join(self.functions)}.{more}")
         if self.called:
             return lambda *values: _called(self.column, function, values)

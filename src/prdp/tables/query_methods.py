@@ -60,10 +60,11 @@ class Questions(Completed, Generic[Answered]):
     synonyms: ClassVar[Mapping[str, str]] = {
         **renamed("group_by", "groupby"),
         **renamed("count_distinct", "nunique", "n_unique"),
+        **renamed("filter", "query"),
         **renamed("variance", "var"),
     }
     hints: ClassVar[Mapping[str, str]] = {
-        **renamed("filter('age >= 40')", "where", "query", "loc"),
+        **renamed("filter('age >= 40')", "where", "loc"),
         **renamed("group_by(['job', 'town']).count(share=...)", "pivot_table", "crosstab", "pivot"),
         **renamed("agg(n=prdp.count(), mean=prdp.mean('age'), share=...)", "aggregate", "select"),
         **renamed("describe('age', share=...)", "summarize", "summary"),
