@@ -54,6 +54,8 @@ def farms() -> Farms:
         (lambda t: t["organic"] & (t["herd"] > 4), "organic AND herd > 4"),
         (lambda t: ~(t["organic"] | t["herd"].isna()), "NOT (organic OR herd IS NULL)"),
         (lambda t: t["herd"].notna() & t["herd"].between(4, 7), "herd IS NOT NULL AND herd BETWEEN 4 AND 7"),
+        (lambda t: t["herd"].fillna(0) > 4, "coalesce(herd, 0) > 4"),
+        (lambda t: t["scheme"].fill_null("none") == "none", "coalesce(scheme, 'none') = 'none'"),
         (lambda t: t["scheme"].isin(["area", "O'Neill"]), "scheme IN ('area', 'O''Neill')"),
         (lambda t: t["organic"] == np.bool_(True), "organic = TRUE"),
         (lambda t: t["paid"] >= date(2024, 1, 1), "paid >= DATE '2024-01-01'"),

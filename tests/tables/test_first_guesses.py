@@ -69,6 +69,11 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
     assert np.array(ends) == pytest.approx(np.array([(0, 50 / 3), (50 / 3, 100 / 3)]))
     by_town = table.group_by("town", keys=["Ulm"]).histogram("pay", bins=4, share="1/4")
     assert len(by_town) == 4
+    for listed in (
+        table.histogram("age", bins=[0, 18, 65, 100], share="1/4"),
+        table["age"].histogram(bins=(0, 18, 65, 100), share="1/4"),
+    ):
+        assert [str(key) for (key,) in listed.keys] == ["[0, 18)", "[18, 65)", "[65, 100]"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,8 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
         ({"bins": 3, "edges": [0, 1]}, "needs bins: write edges="),
         ({"bins": 0}, "is not a number of bins"),
         ({"bins": True}, "is not a number of bins"),
+        ({"bins": "10"}, "is not a number of bins"),
+        ({"bins": [0, 5], "edges": [0, 1]}, "needs bins: write edges="),
         ({"bins": 2.5}, "is not a number of bins"),
         ({"bins": 10**12}, "edges="),
         ({"column": "size", "bins": 3}, r"histogram\('size'\) needs the column's public bounds"),

@@ -439,5 +439,7 @@ def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: 
             return f"{text_literal(literal.value)} is not a number: compare values of one type."
         case Number(), Kind.TEXT:
             return f"Write {text_literal(number_text(literal.value))}, in quotes."
+        case Number(), Kind.BOOLEAN if literal.value in (0, 1):
+            return f"Write {'TRUE' if literal.value else 'FALSE'} in place of {number_text(literal.value)}."
         case _:
             return f"Write a {other.value} in place of this {kind.value}."

@@ -66,6 +66,7 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
     synonyms: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct", "nunique", "n_unique"),
         **renamed("variance", "var"),
+        **renamed("fillna", "fill_null"),
     }
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct(share=...)", "unique"),
@@ -77,7 +78,6 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         **renamed("notna()", "notnull", "is_not_null"),
         **renamed("isin([...])", "is_in"),
         **renamed("between(low, high)", "is_between"),
-        **renamed("an expression: table.sum('coalesce(age, 0)', share=...)", "fillna", "fill_null"),
         **renamed("an expression: table.mean('least(greatest(age, 0), 100)', share=...)", "clip"),
         **renamed("an expression: table.mean('round(age)', share=...)", "round", "floor", "ceil"),
         **renamed("table.sum('x * y', share=...), with sums of x and of y", "corr", "cov", "corrwith"),
@@ -200,6 +200,10 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         """Return the condition that the value is missing."""
         return self._with("{} IS NULL")
 
+    def fillna(self, value: object) -> TableColumn[Answered]:
+        """Return the values with a constant in place of missing ones."""
+        return self._with("coalesce({}, {})", value)
+
     def notna(self) -> TableColumn[Answered]:
         """Return the condition that the value is not missing."""
         return self._with("{} IS NOT NULL")
@@ -272,7 +276,12 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         return counted
 
     def histogram(
-        self, *, share: Exact, bins: int | None = None, edges: Iterable[Number] | None = None, **options: Any
+        self,
+        *,
+        share: Exact,
+        bins: int | Iterable[Number] | None = None,
+        edges: Iterable[Number] | None = None,
+        **options: Any,
     ) -> ReleaseTable:
         """Count the records in each of some bins; as ``Table.histogram``."""
         table: Any = self.table

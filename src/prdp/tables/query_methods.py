@@ -524,8 +524,18 @@ def _by_name(column: object, wanted: object) -> Query:
     return made(column)
 
 
-def binned(column: str, edges: Iterable[Number] | None, number: int | None, planner: Planner) -> Binned:
-    """Return the bins of a histogram: between listed edges, or so many equal ones within public bounds."""
+def binned(
+    column: str,
+    edges: Iterable[Number] | None,
+    number: int | Iterable[Number] | None,
+    planner: Planner,
+) -> Binned:
+    """Return the bins of a histogram: between listed edges, or so many equal ones within public bounds.
+
+    As in NumPy and pandas, ``bins=[0, 10, 20]`` lists edges, too.
+    """
+    if edges is None and isinstance(number, Iterable) and not isinstance(number, str | bytes):
+        edges, number = number, None
     if (edges is None) == (number is None):
         raise InvalidRequest(
             f"histogram({column!r}) needs bins: write edges=[0, 10, 20], or bins=10 for ten of equal width "

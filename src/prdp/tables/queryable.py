@@ -577,7 +577,7 @@ class Queried(Opened, Questions[Release]):
         column: str,
         *,
         edges: Iterable[Number] | None = None,
-        bins: int | None = None,
+        bins: int | Iterable[Number] | None = None,
         share: Exact,
         method: Chosen = "clip",
         redraw: bool = False,
