@@ -54,8 +54,21 @@ class ClippedEnd(NamedTuple):
 
 
 _CONDITION = re.compile(
-    r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
+    r"CAST\(((?:(?! AS ).)*) AS INTEGER\)|CASE WHEN ((?:(?! THEN ).)*) THEN 1 ELSE 0 END"
+    r"|CASE WHEN ((?:(?! THEN ).)*) IS NULL THEN 0 ELSE 1 END"
 )
+
+
+def condition_text(expression: str) -> str:
+    """Return the condition that an expression counts as 0 or 1, as a reader knows it; any other as it is.
+
+    >>> condition_text("CAST(vip AS INTEGER)"), condition_text("CASE WHEN cost IS NULL THEN 0 ELSE 1 END")
+    ('vip', 'cost IS NOT NULL')
+    """
+    found = _CONDITION.fullmatch(expression)
+    if found is None:
+        return expression
+    return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +148,7 @@ class ClippedTerms:
         >>> ClippedTerms(Policy("1"), (), "CASE WHEN cost IS NULL THEN 0 ELSE 1 END", computed=True).words
         'cost IS NOT NULL'
         """
-        found = _CONDITION.fullmatch(self.shown)
-        if found is None:
-            return self.shown
-        return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
+        return condition_text(self.shown)
 
     @property
     def condition(self) -> str:
