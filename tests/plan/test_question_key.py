@@ -159,6 +159,12 @@ def test_a_name_is_found_whatever_its_token_is_and_no_other_name() -> None:
                 ("CASE WHEN vip IS TRUE THEN 1 ELSE 0 END", "vip IS TRUE"),
                 ("CASE WHEN cost IS NULL THEN 0 ELSE 1 END", "cost IS NOT NULL"),
                 ("CAST(vip AS INTEGER)", "vip"),
+                (
+                    "CASE WHEN CASE WHEN a THEN 1 END IS NULL THEN 0 ELSE 1 END",
+                    "CASE WHEN a THEN 1 END IS NOT NULL",
+                ),
+                *[("CASE WHEN a THEN 1 ELSE 0 END * CASE WHEN b THEN 1 ELSE 0 END",) * 2],
+                *[("CAST(a AS INTEGER) * CAST(b AS INTEGER)",) * 2],
             )
         ),
         (

@@ -54,9 +54,9 @@ class ClippedEnd(NamedTuple):
 
 
 _CONDITION = re.compile(
-    r"CAST\(((?:(?! AS ).)*) AS INTEGER\)|CASE WHEN ((?:(?! THEN ).)*) THEN 1 ELSE 0 END"
-    r"|CASE WHEN ((?:(?! THEN ).)*) IS NULL THEN 0 ELSE 1 END"
+    r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
 )
+_NESTED = re.compile(r"\bCASE\b|\bEND\b|[()]")
 
 
 def condition_text(expression: str) -> str:
@@ -66,9 +66,19 @@ def condition_text(expression: str) -> str:
     ('vip', 'cost IS NOT NULL')
     """
     found = _CONDITION.fullmatch(expression)
-    if found is None:
+    if found is None or not _is_one(found[1] or found[2] or found[3]):
         return expression
     return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
+
+
+def _is_one(text: str) -> bool:
+    """Return whether a text is one expression, whose brackets and CASE it opens and closes itself."""
+    depth = 0
+    for sign in _NESTED.findall(text):
+        depth += 1 if sign in {"CASE", "("} else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 @dataclass(frozen=True, slots=True)
