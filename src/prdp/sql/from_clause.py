@@ -47,11 +47,8 @@ class FromClause:
         if alias is not None and unread(alias, ("this",)) is not None:
             statement.refuse(node, "a table is renamed, and its columns are not", "Write AS in a subquery.")
         if type(node).__name__ == "Subquery":
-            odd = unread(node, ("this", "alias"))
-            if odd is not None or not node.alias:
-                statement.refuse(
-                    node, "a subquery in FROM needs a name and nothing else", "Write (...) AS t."
-                )
+            if unread(node, ("this", "alias")) is not None:
+                statement.refuse(node, "a subquery in FROM has a name and nothing else", "Write (...) AS t.")
             self._add_relation(node, node.alias, self.names.subquery(node.this, self.names))
             return
         if (
