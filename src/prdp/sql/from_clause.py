@@ -149,8 +149,12 @@ class FromClause:
         if side and not is_public:
             statement.refuse(
                 node.this,
-                "a LEFT JOIN is read to public tables alone",
-                "Write JOIN: rows that have a partner.",
+                "a LEFT JOIN is read to public tables beside the statement alone, not to those of a join",
+                (
+                    "Write JOIN: rows that have a partner. Or give the public table as ",
+                    Argument("tables", {"jobs": Blank("frame")}),
+                    ".",
+                ),
             )
         on = conjuncts(node.args.get("on"))
         using = node.args.get("using") or []
