@@ -54,6 +54,34 @@ def test_a_statement_is_charged_once_for_all_its_aggregates() -> None:
     assert shares == [Fraction(1, 20)] * 4, "equal parts, and what is asked twice is asked once"
 
 
+@pytest.mark.parametrize("redraw", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM accounts UNION ALL SELECT COUNT(*) FROM accounts",
+        "SELECT SUM(age), (SELECT SUM(age) FROM accounts) FROM accounts",
+        (
+            "SELECT vip, SUM(age) FROM accounts GROUP BY vip "
+            "UNION ALL SELECT vip, SUM(age) FROM accounts GROUP BY ROLLUP (vip)"
+        ),
+        (
+            "SELECT vip, COUNT(*) FROM accounts GROUP BY ROLLUP (vip) "
+            "UNION ALL SELECT vip, COUNT(*) FROM accounts WHERE age > 30 GROUP BY ROLLUP (vip)"
+        ),
+    ],
+)
+def test_a_statement_of_several_selects_uses_its_share_and_no_more(text: str, redraw: bool) -> None:
+    accounts = table()
+    answers = accounts.sql(text, share="1/10", redraw=redraw)
+    assert 1 - accounts.remaining == answers.share == Fraction(1, 10)
+
+
+def test_a_question_that_a_statement_asks_twice_is_answered_once() -> None:
+    text = "SELECT COUNT(*) FROM accounts UNION ALL SELECT COUNT(*) FROM accounts"
+    (once,), (again,) = table().sql(text, share="1/10", redraw=True).rows
+    assert once == again
+
+
 def test_shares_by_name_are_what_each_column_may_use() -> None:
     accounts = table()
     text = "SELECT COUNT(*) AS n, SUM(age) / SUM(balance) AS ratio FROM accounts"

@@ -66,6 +66,42 @@ def test_where_lists_null_too() -> None:
     assert counted(text) == {"chef": 200, None: 200}
 
 
+def test_null_that_where_lists_is_a_group_beside_the_keys_of_the_caller() -> None:
+    text = "SELECT job, COUNT(*) FROM staff WHERE job IS NULL OR job = 'chef' GROUP BY job"
+    assert counted(text, {"job": ["chef", "clerk"]}) == {"chef": 200, None: 200}
+    alone = "SELECT job, COUNT(*) FROM staff WHERE job IS NULL GROUP BY job"
+    assert counted(alone, {"job": ["chef", "clerk"]}) == {None: 200}
+
+
+def test_rows_that_where_leaves_and_no_key_has_are_stated() -> None:
+    text = "SELECT job, COUNT(*) FROM staff WHERE job IN ('chef', 'clerk') GROUP BY job"
+    stated = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef"]}).remarks
+    assert "rows whose job is not one of the keys are in no group" in stated
+
+
+def test_an_expression_has_the_keys_of_those_values_that_where_leaves() -> None:
+    text = "SELECT coalesce(job, 'none') AS k, COUNT(*) FROM staff WHERE job <> 'clerk' GROUP BY k"
+    assert counted(text, {"job": ["chef", "clerk"]}) == {"chef": 200}
+
+
+def test_a_key_that_is_not_declared_in_a_group_is_noted() -> None:
+    by = "CASE WHEN job IN ('chef', 'clrek') THEN 'known' ELSE 'other' END"
+    text = f"SELECT {by} AS k, COUNT(*) FROM staff GROUP BY k"
+    stated = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef", "clerk"]}).remarks
+    assert "'clrek' is none of the declared keys of job. Did you mean 'clerk'?" in stated
+
+
+def test_a_having_that_no_declared_key_meets_costs_nothing() -> None:
+    table = opened()
+    with pytest.raises(prdp.errors.SqlError, match="'cheff' is none of the declared keys of job"):
+        table.sql(
+            "SELECT job, COUNT(*) FROM staff GROUP BY job HAVING job = 'cheff'",
+            share="1/4",
+            keys={"job": ["chef", "clerk"]},
+        )
+    assert table.remaining == 1
+
+
 def test_null_beside_another_key_is_a_group_of_its_own() -> None:
     text = "SELECT job, level, COUNT(*) AS n FROM staff GROUP BY job, level"
     answers = opened(synthetic=True).sql(text, share="1/4", keys={"job": ["chef", None], "level": [1, None]})

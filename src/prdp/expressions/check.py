@@ -77,8 +77,8 @@ _COUNTED = {
 }
 
 NO_PART = (
-    "this is no part of a date or time",
-    f"The parts are {', '.join(sorted(set(PARTS_SPELLED.values())))}.",
+    "this part of a date or time is not available",
+    f"The parts are {', '.join(sorted(set(PARTS_SPELLED.values())))}; a decade: floor(year(d) / 10) * 10.",
 )
 """The refusal of a part that ``extract`` does not know, and the parts that it does."""
 

@@ -13,7 +13,7 @@ from prdp.expressions.evaluate import Value, evaluate
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Arithmetic, Call, Column, Negate, Node, columns
 from prdp.release import formatting
-from prdp.release.derived import NumberLike
+from prdp.release.derived import PARTS, NumberLike
 from prdp.release.interval import ENDLESS, Ends
 from prdp.release.raw_answer import Caveat, Overshoot
 from prdp.release.release import Release, chance_of, tail_factor_of
@@ -57,7 +57,10 @@ class ComputedAnswer(NumberLike):
     @property
     def computed(self) -> Value:
         """Value of the expression for the released values; None where that is unknown."""
-        values = {name: float(formatting.value_of(part)) for name, part in self.parts.items()}
+        values = {
+            name: None if is_of_nothing(part) else float(formatting.value_of(part))
+            for name, part in self.parts.items()
+        }
         return evaluate(self.node, {**self.known, **values})
 
     @property
@@ -228,6 +231,11 @@ class ComputedAnswer(NumberLike):
         pairs = zip(ends, self.interval(formatting.LEVEL), strict=True)
         low, high = (end if math.isfinite(end) and math.isinf(kept) else None for end, kept in pairs)
         return low, high
+
+
+def is_of_nothing(part: Release) -> bool:
+    """Return whether an answer is NULL: a mean or a variance whose released count is below 1."""
+    return part.rule in PARTS and part.parts[1].exact < 1
 
 
 def _whole_of(name: str) -> str:

@@ -60,10 +60,15 @@ def answered(
     drawn: dict[int, _Drawn] = {}
     if selects:
         parts = _shares(selects, share, shares)
-        each = exact_share(share) / len(_apart(selects, share, parts))
+        named = [(_question(asked, selects, share, parts), asked) for asked in selects]
+        each = exact_share(share) / len({question for question, _ in named})
         if len(selects) > 1:
             _refuse_unless_all_fit(selects, each, redraw=redraw)
-        drawn = {id(asked): _drawn(asked, each, parts, redraw=redraw) for asked in selects}
+        found: dict[object, _Drawn] = {}
+        for question, asked in named:
+            if question not in found:
+                found[question] = _drawn(asked, each, parts, redraw=redraw)
+            drawn[id(asked)] = found[question]
     return _results(tree, drawn)
 
 
@@ -104,13 +109,20 @@ def relations_of(tree: Any) -> Iterator[Any]:
         yield from relations_of(relation)
 
 
+def _question(
+    asked: Compiled, selects: Sequence[Compiled], share: Exact, parts: Sequence[Fraction] | None
+) -> object:
+    """Return what is the same of SELECTs that ask the same question, which is answered once."""
+    if len(selects) == 1 or isinstance(asked.keys, SearchedKeys) or _is_empty(asked):
+        return id(asked)
+    return _plan(asked, _questioned(asked), share, parts).text, asked.margins
+
+
 def _apart(selects: Sequence[Compiled], share: Exact, parts: Sequence[Fraction] | None) -> list[Compiled]:
     """Return SELECTs that are answered apart: the same question, asked twice, is answered once."""
-    found: dict[str, Compiled] = {}
+    found: dict[object, Compiled] = {}
     for asked in selects:
-        plannable = len(selects) > 1 and not isinstance(asked.keys, SearchedKeys) and not _is_empty(asked)
-        text = _plan(asked, _questioned(asked), share, parts).text if plannable else str(id(asked))
-        found.setdefault(text, asked)
+        found.setdefault(_question(asked, selects, share, parts), asked)
     return list(found.values())
 
 

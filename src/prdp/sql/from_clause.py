@@ -47,11 +47,8 @@ class FromClause:
         if alias is not None and unread(alias, ("this",)) is not None:
             statement.refuse(node, "a table is renamed, and its columns are not", "Write AS in a subquery.")
         if type(node).__name__ == "Subquery":
-            odd = unread(node, ("this", "alias"))
-            if odd is not None or not node.alias:
-                statement.refuse(
-                    node, "a subquery in FROM needs a name and nothing else", "Write (...) AS t."
-                )
+            if unread(node, ("this", "alias")) is not None:
+                statement.refuse(node, "a subquery in FROM has a name and nothing else", "Write (...) AS t.")
             self._add_relation(node, node.alias, self.names.subquery(node.this, self.names))
             return
         if (
@@ -152,8 +149,12 @@ class FromClause:
         if side and not is_public:
             statement.refuse(
                 node.this,
-                "a LEFT JOIN is read to public tables alone",
-                "Write JOIN: rows that have a partner.",
+                "a LEFT JOIN is read to public tables beside the statement alone, not to those of a join",
+                (
+                    "Write JOIN: rows that have a partner. Or give the public table as ",
+                    Argument("tables", {"jobs": Blank("frame")}),
+                    ".",
+                ),
             )
         on = conjuncts(node.args.get("on"))
         using = node.args.get("using") or []

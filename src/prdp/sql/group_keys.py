@@ -49,6 +49,7 @@ from prdp.sql.grouping import (
     found_keys,
     kept_by_where,
     kept_together,
+    kept_values,
     limits_of,
     search_of,
 )
@@ -158,7 +159,7 @@ def _listed(  # noqa: PLR0917  (all that is public of an entry)
     node, exhaustive = item.checked.node, listed is None
     kinds = {planner.schema[name].kind for name in columns(node)}
     if listed is not None:
-        found: list[Any] | None = list(listed)
+        found: list[Any] | None = _with_null_of_where(item, list(listed), where)
     elif kinds == {Kind.MOMENT} and not isinstance(node, Column) and not item.part:
         found = _followed(node, keys, where, planner) or found_keys(item, where, planner)
     else:
@@ -170,6 +171,12 @@ def _listed(  # noqa: PLR0917  (all that is public of an entry)
     if found and not kept:
         reader.refuse(item.checked.source, f"WHERE leaves none of the listed keys of {item.text}")
     return (kept if found else None), exhaustive
+
+
+def _with_null_of_where(item: GroupItem, listed: list[Any], where: Node | None) -> list[Any]:
+    """Return the keys that a caller lists, and NULL where WHERE lists it among the values that it allows."""
+    allowed = [] if item.part else allowed_values(item.checked.node, conjuncts(where)) or []
+    return [*listed, None] if listed and None in allowed and None not in listed else listed
 
 
 def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Queryable) -> None:
@@ -247,7 +254,7 @@ def _followed(node: Node, keys: Mapping[str, Any], where: Node | None, planner: 
         found = _values_of(name, node, keys, where, planner)
         if found is None:
             return None
-        known[name] = list(dict.fromkeys([*found, None]))
+        known[name] = kept_values(name, list(dict.fromkeys([*found, None])), where, planner)
         listed |= {name} if None in found else set()
     count = 1
     for values in known.values():
@@ -355,7 +362,10 @@ def _excluded(
 ) -> str:
     """Return a note on the rows that are in no group of an entry; empty where WHERE leaves none."""
     node, conditions = item.checked.node, conjuncts(where)
-    if allowed_values(node, conditions) is not None:
+    allowed = allowed_values(node, conditions)
+    if allowed is not None and isinstance(node, Column):
+        allowed = kept_values(node.name, allowed, where, planner)
+    if allowed is not None and (not listed or set(allowed) <= {value_of(key) for key in listed}):
         return ""
     values = few_values(item, planner)
     may_be_null = None not in listed and not _never_null(node) and not _denied_null(node, conditions)

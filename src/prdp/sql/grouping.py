@@ -44,6 +44,7 @@ from prdp.expressions.nodes import (
     Or,
     columns,
     conjuncts,
+    walk,
 )
 from prdp.plan.planner import Planner
 from prdp.policy import ranges_of, whole_part
@@ -144,7 +145,12 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
     node = item.checked.node
     if not isinstance(node, Column) or item.part:
         return _within(item, keys, where, planner)
-    name, kind = node.name, planner.schema[node.name]
+    return kept_values(node.name, keys, where, planner)
+
+
+def kept_values(name: str, values: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:
+    """Return those values of a column that conditions of WHERE on it alone leave."""
+    kind = planner.schema[name]
     decisive = [condition for condition in conjuncts(where) if columns(condition) == {name}]
 
     def may_be(key: Any) -> bool:
@@ -154,7 +160,7 @@ def kept_by_where(item: GroupItem, keys: Sequence[Any], where: Node | None, plan
             return True
         return all(evaluate(condition, {name: typed}) is True for condition in decisive)
 
-    return [key for key in keys if may_be(key)]
+    return [key for key in values if may_be(key)]
 
 
 def _within(item: GroupItem, keys: Sequence[Any], where: Node | None, planner: Planner) -> list[Any]:
@@ -311,6 +317,8 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
     limits = limits_of(item.checked.node, conjuncts(where))
     low = max([ends.low, *limits[">"], *limits[">="]])
     high = min([ends.high, *limits["<"], *limits["<="]])
+    if _is_of_years(node) and (low == ends.low or high == ends.high):
+        return None  # all years that a calendar has are no bounds of anybody's
     if not round_to or not _is_nearest(node, planner) or not math.isfinite(low) or not math.isfinite(high):
         return None
     first, last = math.ceil(Fraction(low) / round_to), math.floor(Fraction(high) / round_to)
@@ -321,6 +329,11 @@ def _numbers(item: GroupItem, where: Node | None, planner: Planner) -> list[Any]
     possible = _whole_values(node, where, planner)
     steps = [step for step in steps if possible is None or step in possible]
     return [int(step) if step.denominator == 1 else float(step) for step in steps]
+
+
+def _is_of_years(node: Node) -> bool:
+    """Return whether an expression is computed from the year of a date."""
+    return any(isinstance(part, Call) and part.name == "year" for part in walk(node))
 
 
 def _whole_values(node: Node, where: Node | None, planner: Planner) -> set[Any] | None:

@@ -21,6 +21,7 @@ MAX_NESTING = 24
 
 ONLY_SELECT = "only SELECT is answered: nothing is ever written"
 ONLY_SELECT_INSTEAD = "For example: SELECT COUNT(*) FROM accounts."
+_PIVOT_INSTEAD = "Write a column for each value: COUNT(*) FILTER (WHERE region = 'north') AS north."
 
 _SIGNS = {
     *("(", ")", ",", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">=", ".", ";"),
@@ -146,6 +147,8 @@ def _tamed(text: str) -> str:
         raise SqlError(text, wrong.span, wrong.reason, wrong.advice) from None
     if not tokens:
         raise SqlError(text, (0, len(text)), "the statement is empty", "For example: SELECT COUNT(*) FROM t.")
+    if tokens[0].lower == "pivot":
+        raise SqlError(text, tokens[0].span, "PIVOT is not available", _PIVOT_INSTEAD)
     if tokens[0].lower not in {"select", "with", ";"}:
         raise SqlError(text, tokens[0].span, ONLY_SELECT, _instead_of(tokens[0].lower))
     if len(tokens) > MAX_TOKENS:

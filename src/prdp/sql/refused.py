@@ -207,7 +207,7 @@ REFUSED: tuple[Construct, ...] = (
         "`corr`, `covar_pop`, `regr_slope`",
         "SELECT corr(age, balance) FROM accounts",
         "correlations are not available",
-        "Select SUM(a * b), SUM(a), SUM(b) and COUNT(*), and compute them.",
+        "Select SUM(a * b), SUM(a * a), SUM(b * b), SUM(a), SUM(b) and COUNT(*), and compute them.",
     ),
     _no(
         "DateFromParts",

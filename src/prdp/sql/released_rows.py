@@ -44,7 +44,7 @@ from prdp.release.release import Release
 from prdp.release.totals import total_of
 from prdp.schema import ColumnType, Kind
 from prdp.sql.days import days_between, ordinal_of
-from prdp.sql.estimates import ComputedAnswer
+from prdp.sql.estimates import ComputedAnswer, is_of_nothing
 from prdp.sql.results import Cell
 from prdp.sql.row_nodes import CheckedNode
 
@@ -103,10 +103,13 @@ class Releases:
 
     def is_empty(self, name: str) -> bool:
         """Return whether a released number is a mean of no values."""
-        part = self.parts[name]
-        empty = part.rule in PARTS and part.parts[1].exact < 1
+        empty = is_of_nothing(self.parts[name])
         self.has_empty = self.has_empty or empty
         return empty
+
+    def may_be_empty(self, name: str) -> bool:
+        """Return whether a released number is a mean of no values, or the noise hides whether it is."""
+        return self.is_empty(name) or (self.parts[name].rule in PARTS and self.parts[name].perhaps_of_nothing)
 
     def total(self, names: Sequence[str]) -> Node | None:
         """Return the total of answers to one query about different groups; None of any others."""

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from prdp.declare.exact import short_repr
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Node, Null, conjunction
+from prdp.expressions.nodes import Node, Null, columns, conjunction
 from prdp.expressions.nodes import conjuncts as conjuncts_of
 from prdp.plan.queries import Query
 from prdp.schema import Kind
@@ -23,7 +23,7 @@ from prdp.sql.membership import row_leaf
 from prdp.sql.plausible import PublicFacts
 from prdp.sql.reading import SqlStatement, read_statement, sql_of
 from prdp.sql.refused import LISTED, refuse_construct, unread
-from prdp.sql.released_rows import Item
+from prdp.sql.released_rows import Item, with_nodes
 from prdp.sql.released_select import (
     OutputClauses,
     PublicRows,
@@ -292,6 +292,7 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
     tail = read_output(reader, select, reader.extra)
     if not reader.queries and tail.limit != 0:
         _refuse_no_aggregate(reader.statement, select)
+    _check_having(reader, tail)
     found = group_keys(reader, keys, where, queryable) if reader.groups else None
     if margins and (found is None or not found.lists):
         reader.refuse(
@@ -310,6 +311,17 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         margins=margins,
         notes=tuple(dict.fromkeys((*reader.notes, *_notes_on_groups(found, tail)))),
     )
+
+
+def _check_having(reader: SelectReader, tail: OutputClauses) -> None:
+    """Refuse a HAVING that no declared key meets, as WHERE is; note what some of it cannot mean."""
+    if tail.having is None:
+        return
+    keys = {f"k{place}": item.checked.node for place, item in enumerate(reader.groups) if not item.part}
+    for part in conjuncts_of(tail.having.node):
+        if columns(part) and columns(part) <= keys.keys():
+            refuse = partial(reader.refuse, tail.having.source)
+            reader.notes += reader.facts.check(with_nodes(part, keys), refuse)
 
 
 def _notes_on_groups(found: GroupKeys | None, tail: OutputClauses) -> tuple[str, ...]:
@@ -426,6 +438,12 @@ def group_items(select: Any, reader: SelectReader) -> tuple[list[GroupItem], tup
     clause = select.args.get("group")
     if clause is None:
         return [], ()
+    if reader.relation.per_unit is not None:
+        reader.refuse(
+            clause,
+            "groups by what a record's rows add up to are not available",
+            "COUNT(*), SUM(x) and AVG(x) over all records are.",
+        )
     if clause.args.get("all") is True and not clause.expressions:
         clause.set("all", None)
         clause.set("expressions", _not_computed(select))
@@ -480,6 +498,7 @@ def _group_item(entry: Any, select: Any, reader: SelectReader) -> GroupItem:
     truncated = type(node).__name__ in {"TimestampTrunc", "DateTrunc"}
     rows = NodeReader(statement, row_leaf(scope, reader.names))
     checked = rows.checked(node.this if truncated else node, reader.schema)
+    reader.notes += reader.facts.notes(checked.node)
     listed = scope.public_keys(node)
     part = unit_of(node) if truncated else ""
     public = None if listed is None else tuple(listed)

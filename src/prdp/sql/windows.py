@@ -34,6 +34,9 @@ _PLACES = {"Lag": "lag", "Lead": "lead", "FirstValue": "first_value", "LastValue
 WINDOWS = {**FOLDS, **_RANKS, **_PLACES, "Ntile": "ntile"}
 """Functions that are read before OVER."""
 
+_MOST_REPLACED = 50
+"""Values that a mean may have in its place, where each may be of no values."""
+
 _MOST_RANKED = 200
 """Ranks among more rows have no interval: each is compared with all others."""
 
@@ -191,34 +194,55 @@ def folded(
     if function == "count_if":
         return _sum([Case(((node, Number(1.0)),), Number(0.0)) for node in nodes], releases)
     if function == "count":
-        return _sum([_one_unless_null(node) for node in nodes], releases)
+        return _sum([_one_unless_null(node, releases) for node in nodes], releases)
     there = [node for node, row in zip(nodes, rows, strict=True) if row.value_of(node) is not None]
     if not there:
         return Null()
     if function in {"min", "max"}:
-        return _extreme(function, there, rows[0], argument)
+        return _extreme(function, _all_perhaps(nodes, there, releases), rows[0], argument)
     total = _sum(nodes, releases)
     if function == "sum":
         return total
-    return Arithmetic("/", total, _sum([_one_unless_null(node) for node in nodes], releases))
+    return Arithmetic("/", total, _sum([_one_unless_null(node, releases) for node in nodes], releases))
 
 
-def _one_unless_null(node: Node) -> Node:
+def _all_perhaps(nodes: Sequence[Node], there: Sequence[Node], releases: Releases) -> list[Node]:
+    """Return values of which some are there, so that intervals hold the others too.
+
+    One that is there may be NULL in truth, and one that is NULL may be there: others stand in for it.
+    """
+    sure = [node for node in there if is_constant(node) or _is_sure(node, releases)]
+    others = tuple(sure[:1] or there[:_MOST_REPLACED])
+    perhaps = [node for node in nodes if not is_constant(node) and not _is_sure(node, releases)]
+    return [*sure, *(Call("coalesce", (node, *others)) for node in perhaps)]
+
+
+def _is_sure(node: Node, releases: Releases) -> bool:
+    """Return whether no part of an expression is a mean that may be of no values, or a CASE."""
+    return not any(
+        isinstance(part, Case | Null) or (isinstance(part, Column) and releases.may_be_empty(part.name))
+        for part in walk(node)
+    )
+
+
+def _one_unless_null(node: Node, releases: Releases) -> Node:
     match node:
         case Null():
             return Number(0.0)
         case Case(branches=((condition, Number()),), default=Null()):
             return Case(((condition, Number(1.0)),), Number(0.0))
-        case _ if is_constant(node) or _is_there(node):
+        case _ if is_constant(node) or _is_there(node, releases):
             return Number(1.0)
         case _:
             return Case(((IsNull(node), Number(0.0)),), Number(1.0))
 
 
-def _is_there(node: Node) -> bool:
+def _is_there(node: Node, releases: Releases) -> bool:
     """Return whether an expression over releases always has a value: sums, differences and products have."""
     return all(
-        isinstance(part, Column | Number) or (isinstance(part, Arithmetic) and part.op in "+-*")
+        isinstance(part, Number)
+        or (isinstance(part, Column) and not releases.may_be_empty(part.name))
+        or (isinstance(part, Arithmetic) and part.op in "+-*")
         for part in walk(node)
     )
 
@@ -231,7 +255,7 @@ def _sum(nodes: list[Node], releases: Releases) -> Node:
     if all(isinstance(node, Number | Null) for node in nodes):
         return Number(sum(node.value for node in nodes if isinstance(node, Number)) + 0.0)
     terms = [
-        node if _is_there(node) else Call("coalesce", (node, Number(0.0)))
+        node if _is_there(node, releases) else Call("coalesce", (node, Number(0.0)))
         for node in nodes
         if not isinstance(node, Null)
     ]
