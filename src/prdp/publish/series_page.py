@@ -26,13 +26,14 @@ _INTERVALS = (
 )
 
 
-def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Path) -> str:
+def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Path, key: str) -> str:
     """Return the page.
 
     Args:
         edition: The newest edition.
         previous: The earlier ones, the oldest first.
         place: The folder in which the page will be.
+        key: The fingerprint of the key that signs the newest one.
     """
     publication = edition.publication
     parts = [f"<h1>{escaped(publication.title)}: all editions</h1><p>{escaped(publication.office)}</p>"]
@@ -41,8 +42,10 @@ def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Pat
         for one in previous
     ]
     now = publication.edition or "this edition"
-    parts.append(f"<ul>{''.join(links)}<li><a href='index.html'>{escaped(now)}</a></li></ul>")
-    notes = [*publication.revisions, *revisions(edition, previous[-1])]
+    parts.append(
+        f"<ul>{''.join(links)}<li><a href='index.html'>{escaped(now)}</a>, key {escaped(key)}</li></ul>"
+    )
+    notes = [*publication.revisions, *revisions(edition, previous[-1], key)]
     if notes:
         items = "".join(f"<li>{escaped(note)}</li>" for note in notes)
         parts.append(f"<h2>{escaped(f'Revisions since {previous[-1].name}')}</h2><ul>{items}</ul>")

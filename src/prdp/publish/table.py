@@ -24,7 +24,6 @@ from prdp.release.table import ReleaseTable, shown_key
 NORMAL, LOW_RELIABILITY, SUPPRESSED, MISSING = "A", "U", "Q", "O"
 """Observation status, by the code list of SDMX."""
 
-_MOST_TEXTS = 3
 _WIDE = Fraction(39, 40)
 """Level of the intervals from which changes between editions follow: two of them hold in 95 of 100."""
 
@@ -245,7 +244,10 @@ class FinishedTable:
         found += [f"{', '.join(rounded)}: rounded; totals are rounded themselves."] if rounded else []
         if self.apart:
             names = ", ".join(self.apart)
-            found.append(f"{names}: estimated margin by margin; parts need not add up to totals.")
+            found.append(
+                f"{names}: a total is an answer of its own, or the sum of its parts where the privacy budget "
+                "was insufficient for that; parts need not add up to totals."
+            )
         where = self.draws.declared.where
         found += [f"Records where {where}."] if where else []
         found += self._caveats()
@@ -257,9 +259,9 @@ class FinishedTable:
         for name, cells in self.columns.items():
             shown = [one for one in cells if one.is_published]
             found += dict.fromkeys(f"{name}: {text}." for one in shown for text in one.caveats)
-            texts = dict.fromkeys(f"{name}: {one.excludes}." for one in shown if one.excludes)
-            many = f"{name}: excludes {formatting.FAR_EXCLUDED}; research files say which, row by row."
-            found += texts if len(texts) <= _MOST_TEXTS else [many]
+            texts = list(dict.fromkeys(one.excludes for one in shown if one.excludes))
+            many = f"excludes {formatting.FAR_EXCLUDED}; research files say which, row by row"
+            found += [f"{name}, 95 % interval: {texts[0] if len(texts) == 1 else many}."] if texts else []
         return found
 
     def plain_heads(self) -> dict[str, list[Any]]:
@@ -270,7 +272,8 @@ class FinishedTable:
         """Return the figure and its ends as they are published: ends are rounded outward."""
         if one.sign or one.value is None:
             return None, None, None
-        return rounded(statistic.round_to, one.value, one.low, one.high)
+        step = statistic.round_to or Fraction(1, 10 ** self.decimals(statistic))
+        return rounded(step, one.value, one.low, one.high)
 
     def shown(self, statistic: Statistic, one: PublishedFigure) -> Any:
         """Return a cell as it is printed: the figure, in brackets where its precision is low, or a sign."""
