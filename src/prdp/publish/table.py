@@ -11,13 +11,14 @@ from itertools import product
 from typing import Any
 
 from prdp.declare.groups import KeyValue
+from prdp.plan.queries import Mean
 from prdp.publish.declaration import Publication, Signs, Statistic
 from prdp.publish.dimension import TOTAL, DimensionPart
 from prdp.publish.draws import TableDraws
 from prdp.publish.estimates import Figure, add_up, figures, least_of
 from prdp.release import formatting
 from prdp.release.formats.document import Document, InBrackets, cell_text
-from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV
+from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV, UNRELIABLE, UNRELIABLE_CV
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
 
@@ -72,13 +73,23 @@ def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool)
     status, sign = NORMAL, ""
     if value < 0 and not may_be_negative:
         status, sign = SUPPRESSED, signs.negative
-    elif cv is None or cv > limit:
+    elif cv is None or cv > limit or _spans_bounds(figure, cv):
         status, sign = SUPPRESSED, signs.unreliable
     elif cv > LOW_PRECISION_CV:
         status = LOW_RELIABILITY
     caveats = tuple(filter(None, (figure.left_out, figure.caveat)))
     wide = figure.interval(_WIDE)
     return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.excludes, wide)
+
+
+def _spans_bounds(figure: Figure, cv: float) -> bool:
+    """Return whether no more is known of a mean than its bounds, which its standard error does not tell."""
+    return (
+        isinstance(figure, Release)
+        and bool(figure.parts)
+        and cv <= UNRELIABLE_CV
+        and figure.flag == UNRELIABLE
+    )
 
 
 def _is_short_of_budget(figure: Figure) -> bool:
@@ -229,9 +240,14 @@ class FinishedTable:
         """The notes below it: its footnotes, the signs that occur, and what its intervals exclude."""
         statuses = {(one.status, one.sign) for cells in self.columns.values() for one in cells}
         signs, limit = self.publication.signs, f"{100 * self.publication.suppress_above:.4g} %"
+        means = any(isinstance(one.query, Mean) for one in self.draws.declared.statistics)
+        bounds = ", or no more is known than the bounds" if means else ""
         meanings = {
             (LOW_RELIABILITY, ""): "( ) low precision: the coefficient of variation (CV) is above 33 %.",
-            (SUPPRESSED, signs.unreliable): f"{signs.unreliable} suppressed: the CV is above {limit}.",
+            (
+                SUPPRESSED,
+                signs.unreliable,
+            ): f"{signs.unreliable} suppressed: the CV is above {limit}{bounds}.",
             (
                 SUPPRESSED,
                 signs.negative,
