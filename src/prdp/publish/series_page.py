@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _LEAST_DRAWN = 2
 _INTERVALS = (
-    "The 95 % interval of a change holds whenever the 97.5 % intervals of both figures do. A change whose "
+    "The 95 % interval of a change holds whenever the 97.5 % intervals of both figures do, and excludes what "
+    "they exclude. A change whose "
     "interval does not hold 0 is marked by *. Changes are those of figures before rounding; there is none "
     "where a figure was not published. All rows: the files of changes."
 )
