@@ -99,7 +99,7 @@ def test_estimates_are_those_of_weighted_least_squares() -> None:
 class OfInsufficientBudget(Release):
     """An answer of which only the noise is known."""
 
-    insufficient_budget = True  # type: ignore[assignment]
+    insufficient_budget = True
 
 
 def without(answers: dict[Asked, list[Release]], asked: Asked, place: int) -> None:
