@@ -14,7 +14,7 @@ import prdp
 from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
 from prdp.publish.dimension import DimensionPart, dimension_of
 from prdp.publish.draws import Asked, TableDraws, cells_of, draws_of
-from prdp.publish.estimates import figures
+from prdp.publish.estimates import AskedMargins, figures
 from prdp.release.consistency import ConsistentRelease
 from prdp.release.release import Release
 from prdp.tables.queryable import reader_of
@@ -94,6 +94,46 @@ def test_estimates_are_those_of_weighted_least_squares() -> None:
         assert isinstance(figure, ConsistentRelease)
         estimate = sum(expected[k] for k, place in enumerate(places) if holds(cell, place))
         assert float(figure.exact + figure.off) == pytest.approx(estimate, abs=1e-8)
+
+
+class OfInsufficientBudget(Release):
+    """An answer of which only the noise is known."""
+
+    insufficient_budget = True
+
+
+def without(answers: dict[Asked, list[Release]], asked: Asked, place: int) -> None:
+    facts = (Fraction(1), (Fraction(4),), Fraction(1, 4), "clip")
+    answers[asked][place] = OfInsufficientBudget("count", 999, *facts, whole=True)
+
+
+def test_a_cell_of_insufficient_budget_is_the_sum_of_its_parts() -> None:
+    answers = released(3)
+    values = {
+        asked: [int(one.exact) for one in found] for asked, found in answers.items()
+    }  # a, ..., f by x, y; and by x + y; North, South, West by x, y; and by x + y
+    north = next(
+        cell for cell in CELLS if [*cell[0].labels, *cell[1].labels] == ["Inner", "North", "Total", "Total"]
+    )
+    inner = next(
+        cell for cell in CELLS if [*cell[0].labels, *cell[1].labels] == ["Inner", "Total", "Total", "Total"]
+    )
+
+    def figure(cell: tuple[DimensionPart, ...]) -> Release:
+        return AskedMargins(DIMENSIONS, answers).figure(cell)
+
+    assert figure(north).exact == values[1, 1][0]
+    assert figure(inner).exact == values[1, 1][0] + values[1, 1][2]
+    without(answers, (1, 1), 0)
+    assert figure(north).exact == values[0, 1][0] + values[0, 1][2]
+    assert figure(inner).exact == figure(north).exact + values[1, 1][2]
+    without(answers, (0, 1), 0)
+    assert figure(north).exact == sum(values[0, 0][:2]) + values[0, 1][2]
+    assert figure(north).low < figure(north).value < figure(north).high
+    without(answers, (0, 0), 0)
+    assert figure(north).exact == sum(values[1, 0][:2])
+    without(answers, (1, 0), 0)
+    assert figure(north).insufficient_budget
 
 
 def drawn(runs: int) -> tuple[TableDraws, list[dict[Asked, list[Release]]]]:

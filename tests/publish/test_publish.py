@@ -63,8 +63,11 @@ def test_all_is_charged_once_and_written_again_for_nothing(office: Path) -> None
     assert len(shares) == 6, "two levels of two dimensions, and two of one"
     assert "staff was charged nothing, and has 9/10 left" in published("--output", "again")
     assert DurableLedger(office / "staff.ledger").head == ledger.head
-    for name in ("employees.csv", "pay.csv", "research/employees.csv", "pay.tex"):
-        assert (office / FIRST / name).read_bytes() == (office / "again" / name).read_bytes()
+    first, again = (
+        {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        for folder in (office / FIRST, office / "again")
+    )
+    assert first == again, "byte by byte, with its date and signature"
 
 
 def test_what_does_not_fit_charges_nothing_and_writes_nothing(office: Path) -> None:
@@ -110,6 +113,16 @@ def test_rounded_suppressed_figures_for_readers_and_all_for_researchers(office: 
                 assert status == ("Q" if not cv or float(cv) > 1 else "U" if float(cv) > 1 / 3 else "A")
                 assert bool(reader[measure]) == (status in "AU")
                 assert researcher[measure]
+                if reader[measure]:
+                    decimals = max(
+                        len(reader[f"{measure}{end}"].partition(".")[2]) for end in ("_low", "_high")
+                    )
+                    low, high = (
+                        f"{float(reader[f'{measure}{end}']):,.{decimals}f}" for end in ("_low", "_high")
+                    )
+                    assert decimals <= 2
+                    assert f"| {low} to {high} |" in shown
+                    assert float(reader[f"{measure}_low"]) <= float(researcher[f"{measure}_low"])
                 if reader[measure] and name == "employees":
                     assert int(reader[measure]) % 5 == 0
                     assert int(reader["n_low"]) <= float(researcher["n_low"])
@@ -212,6 +225,27 @@ def test_rows_are_in_the_order_of_the_keys_whatever_the_figures_are(office: Path
     assert labels == ["Total", *SECTORS] * 8
 
 
+def test_a_column_without_a_figure_is_one_of_numbers(office: Path) -> None:
+    (office / "release.toml").write_text(RELEASE.replace("share = 0.05", "share = 1e-6"))
+    published()
+    facts = json.loads((office / FIRST / "pay.csv-metadata.json").read_text(encoding="utf-8"))
+    types = {one["titles"]: one["datatype"] for one in facts["tableSchema"]["columns"]}
+    assert [row["mean"] for row in rows(office / FIRST / "pay.csv")] == ["", "", "", ""]
+    assert types["mean"] == types["mean_low"] == "number"
+    assert types["sector"] == types["mean_status"] == "string"
+    kinds = pq.read_schema(office / FIRST / "pay.parquet")
+    assert kinds.field("mean").type == pa.float64()
+
+
+def test_a_question_of_two_tables_is_charged_and_stated_once(office: Path) -> None:
+    twice = "".join(f'[tables.{name}]\nby = ["sector"]\nshare = 0.2\n' for name in ("one", "other"))
+    (office / "release.toml").write_text(f'title = "Sectors"\nedition = "2026"\n{twice}')
+    assert "staff was charged 1/5 of every budget" in published()
+    record = yaml.safe_load((office / FIRST / "registry.yaml").read_text(encoding="utf-8"))
+    assert record["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 0.2}
+    assert "<td >share s of all tables</td><td >1/5</td>" in (office / FIRST / "index.html").read_text()
+
+
 def test_a_csv_file_is_described_column_by_column(office: Path) -> None:
     published()
     for file in (office / FIRST / "pay.csv", office / FIRST / "research/pay.csv"):
@@ -257,9 +291,26 @@ def test_a_folder_that_is_signed_anew_has_another_key_and_other_charges(office: 
     forged.write(office / "forged", Signer.of(office / "other.key"))
     assert all(one.holds is not False for one in verify(office / "forged"))
     assert not verify(office / "forged", public_key=office / "office.pem")[0].holds
+    texts = [one.text for one in verify(office / "forged") if one.holds is None]
+    assert "simulated: made-up records, not private, not for publication" in texts
     charges = verify(office / "forged", ledgers={"staff": office / "staff.ledger"})[-1]
     assert charges.holds is False
     assert "5 of 6 charges" in charges.text
+
+
+def test_an_earlier_edition_in_the_place_of_a_later_one_is_stated(office: Path) -> None:
+    published()
+    text = RELEASE.replace('"2026"', '"2027"')
+    (office / "release.toml").write_text(text)
+    published()
+    found = {year: [one.text for one in verify(office / f"release-{year}")][1] for year in ("2026", "2027")}
+    assert found["2026"].startswith("Employees, edition 2026, drawn on ")
+    assert found["2027"].startswith("Employees, edition 2027, drawn on ")
+    for name in ("manifest.json", "manifest.sig"):
+        (office / "release-2027" / name).write_bytes((office / FIRST / name).read_bytes())
+    replayed = verify(office / "release-2027")
+    assert replayed[1].text == found["2026"]
+    assert any(one.holds is False for one in replayed)
 
 
 def test_keys_harm_no_reader_of_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,13 +54,35 @@ def test_recorded_answers_are_not_published_as_a_new_edition(office: Path) -> No
     assert DurableLedger(office / "staff.ledger").head == head
 
 
+def test_old_answers_from_one_table_are_refused_before_another_is_charged(office: Path) -> None:
+    project, both = (
+        PROJECT + PROJECT.replace("tables.staff", "tables.other"),
+        '[tables.more]\nby = ["sector"]\n',
+    )
+    release = RELEASE.replace("by =", 'from = "staff"\nby =') + both + 'from = "other"\n'
+    (office / "prdp.toml").write_text(project)
+    (office / "release.toml").write_text(release.replace('"2026"', '"first"'))
+    ran = quickly("publish")
+    assert ran.exit_code == 0, ran.output
+    (office / "prdp.toml").write_text(project.replace("source", 'snapshot = "2027"\nsource', 1))
+    (office / "release.toml").write_text(
+        'previous = ["release-first"]\n' + release.replace('"2026"', '"next"')
+    )
+    heads = [DurableLedger(office / f"{name}.ledger").head for name in ("staff", "other")]
+    ran = quickly("publish")
+    assert ran.exit_code == 2
+    assert "all answers from other are those of release-first" in " ".join(ran.output.split())
+    assert [DurableLedger(office / f"{name}.ledger").head for name in ("staff", "other")] == heads
+
+
 def test_the_next_edition_states_what_changed_and_what_was_revised(office: Path) -> None:
     listed = [*DISTRICTS, "Fairview"]
     (office / "prdp.toml").write_text(
         PROJECT.replace("source", 'snapshot = "2027"\nsource').replace(repr(DISTRICTS), repr(listed))
     )
     (office / "release.toml").write_text(
-        NEXT.replace('"Eastgate"]', '"Eastgate", "Fairview"]').replace("share = 0.05", "share = 0.04")
+        'key = "second.key"\n'
+        + NEXT.replace('"Eastgate"]', '"Eastgate", "Fairview"]').replace("share = 0.05", "share = 0.04")
     )
     ran = quickly("publish")
     assert ran.exit_code == 0, ran.output
@@ -87,6 +109,7 @@ def test_the_next_edition_states_what_changed_and_what_was_revised(office: Path)
         assert "Revisions since 2026" in text
         assert "Sectors: the new &lt;classification&gt;." in text
         assert "pay: share was 1/20, is 1/25." in text
+        assert "The key that signs was " in text
         assert "new rows: South/Fairview/Total, South/Fairview/farming" in text
     assert "../release-2026/index.html" in (after / "series.html").read_text(encoding="utf-8")
     assert all(one.holds for one in verify(after, ledgers={"staff": office / "staff.ledger"}))

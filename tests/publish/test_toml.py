@@ -27,6 +27,10 @@ MISTAKES = [
     ('total = "sum pay"', 'total = "median pay"', 19, "median pay"),
     ("[tables.pay]", "[tables.'../pay']", 17, "files"),
     ("[tables.pay]", "[tabless.pay]", 17, "tables"),
+    ('by = ["region", "sector"]', 'by = ["region", "district"]', 13, "district"),
+    ('total = "sum pay"', 'n_low = "sum pay"', 19, "n_low"),
+    ('total = "sum pay"', 'sector = "sum pay"', 18, "sector"),
+    ('total = "sum pay"', 'key = "sum pay"', 19, "key"),
     ('where = "pay > 0"', 'from = "people"', 20, "none of the tables"),
 ]
 

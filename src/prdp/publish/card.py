@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from prdp.declare.exact import spelled
 from prdp.errors import InvalidRequest
 from prdp.pictures import plot_policy
+from prdp.publish.draws import total_shares
 from prdp.publish.explanations import CONCENTRATED, INTERVALS, METHOD, NOTION
+from prdp.publish.picture import as_svg
 from prdp.publish.series import EarlierEdition, revisions
 from prdp.publish.signature import Signer, fingerprint
 from prdp.release.formats.document import Document
@@ -49,11 +50,11 @@ def card(
         parts.append(f'<section id="{escaped(table.name)}">{section}{drawings}</section>')
     parts += _protection(edition)
     parts += _quality(edition)
-    parts += _revised(edition, previous)
+    key = fingerprint(signer.public)
+    parts += _revised(edition, previous, key)
     if publication.errata:
         items = "".join(f"<li>{escaped(one)}</li>" for one in publication.errata)
         parts.append(f"<h2>Errata</h2><ul>{items}</ul>")
-    key = fingerprint(signer.public)
     parts.append(
         f"<h2>Signature</h2><p>Signed with the Ed25519 key {escaped(key)} "
         "(<a href='manifest.json'>manifest</a>, <a href='public_key.pem'>public key</a>, "
@@ -93,9 +94,9 @@ def _contents(edition: Edition, previous: Sequence[EarlierEdition]) -> str:
     )
 
 
-def _revised(edition: Edition, previous: Sequence[EarlierEdition]) -> Iterator[str]:
+def _revised(edition: Edition, previous: Sequence[EarlierEdition], key: str) -> Iterator[str]:
     """Yield the section on what was done in another way than in the last edition."""
-    found = [*edition.publication.revisions, *(revisions(edition, previous[-1]) if previous else ())]
+    found = [*edition.publication.revisions, *(revisions(edition, previous[-1], key) if previous else ())]
     if found:
         since = f" since {previous[-1].name}" if previous else ""
         items = "".join(f"<li>{escaped(one)}</li>" for one in found)
@@ -107,12 +108,14 @@ def _protection(edition: Edition) -> Iterator[str]:
     privates = {id(one.draws.private): one.draws.private.table for one in edition.tables}
     notions = {NOTION if table.policy.stated is None else CONCENTRATED for table in privates.values()}
     yield "<h2>Protection</h2>" + "".join(f"<p>{escaped(notion)}</p>" for notion in sorted(notions))
+    used = total_shares(one.draws for one in edition.tables)
     for table in privates.values():
         bounds = {name: f"{spelled(low)} to {spelled(high)}" for name, (low, high) in table.bounds.items()}
         unit = table.planner.unit
         facts = {
             "policy E(r)" if table.policy.stated is None else "policy P(r)": table.policy.shown.text,
             "largest budget": spelled(table.policy.shown.levels.at_most),
+            "share s of all tables": str(used[table.name]),
             "protected together": "one row" if unit is None else f"all rows of one {unit.id}",
             **{f"bounds of {name}": text for name, text in bounds.items()},
         }
@@ -128,7 +131,16 @@ def _protection(edition: Edition) -> Iterator[str]:
             shares["margin"].append(" × ".join(filter(None, names)) or "total")
             shares["cells"].append(len(plan.groups.keys) if plan.groups is not None else 1)
             shares["share of every budget"].append(f"{float(plan.share):.6g}")
-    yield html_section(Document("Shares", shares, numbers=frozenset({"share of every budget"})))
+    for name, share in used.items():
+        shares["table"].append("Total" if len(used) == 1 else f"Total, {name}")
+        shares["margin"].append("")
+        shares["cells"].append(None)
+        shares["share of every budget"].append(f"{float(share):.6g}")
+    rows = len(shares["table"])
+    totals = frozenset(range(rows - len(used), rows))
+    yield html_section(
+        Document("Shares", shares, numbers=frozenset({"share of every budget"}), totals=totals)
+    )
     keys = {
         level.name: len(level.labels)
         for one in edition.tables
@@ -145,10 +157,7 @@ def _drawn_policy(table: Any) -> str:
         panel = plot_policy(table)
     except InvalidRequest:  # one that reads no bounded column, or several, has no curve
         return ""
-    drawn = io.StringIO()
-    panel.get_figure().savefig(drawn, format="svg", metadata={"Date": None})
-    text = drawn.getvalue()
-    return text[text.index("<svg") :]
+    return as_svg(panel, powers=True)
 
 
 def _quality(edition: Edition) -> Iterator[str]:

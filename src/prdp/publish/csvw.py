@@ -49,7 +49,7 @@ def metadata(
                 "name": f"_{len(described)}",
                 "titles": name,
                 "dc:description": meaning,
-                "datatype": _type(values),
+                "datatype": _type(values, number=name not in keys and ending not in ("_status", "_excludes")),
             }
         )
     return {
@@ -62,8 +62,9 @@ def metadata(
     }
 
 
-def _type(values: Sequence[Any]) -> str:
+def _type(values: Sequence[Any], *, number: bool) -> str:
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, int) for value in known):
         return "integer"
-    return "number" if known and all(isinstance(value, int | float) for value in known) else "string"
+    numeric = all(isinstance(value, int | float) for value in known)
+    return "number" if numeric and (known or number) else "string"

@@ -15,6 +15,15 @@ from prdp.plan.queries import Count, Mean, Query, Sum
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 """Form of a table's name, which names files."""
 
+ENDINGS = (
+    *("", "_low", "_high", "_se", "_cv", "_variance", "_excludes", "_low975", "_high975", "_status"),
+    *("_change", "_change_low", "_change_high"),
+)
+"""Endings of the columns that files have for a measure."""
+
+_MAP = ("level", "key")
+"""Columns of a map's file that are no figures."""
+
 _MEASURE = re.compile(r"(?:(?P<kind>sum|mean)\s+(?P<column>\S.*)|count)")
 
 
@@ -104,6 +113,10 @@ class StatisticalTable:
             raise InvalidRequest(f"{self.name}: by names at least one column or hierarchy, each once.")
         if not self.measures:
             raise InvalidRequest(f'{self.name}: measures is empty: write {{ n = "count" }}.')
+        columns = [*_MAP, *self.columns]
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidRequest(f"files would have two columns called {twice!r}: rename a measure.")
         unknown = sorted(set(self.round_to) - set(self.measures))
         if unknown:
             raise InvalidRequest(f"{self.name}: round_to names {unknown[0]!r}, which is no measure.")
@@ -116,6 +129,11 @@ class StatisticalTable:
             Statistic(name, query_of(text), _step(name, self.round_to.get(name)))
             for name, text in self.measures.items()
         )
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that files have for its measures."""
+        return [f"{name}{ending}" for name in self.measures for ending in ENDINGS]
 
     @property
     def own_share(self) -> Fraction | None:

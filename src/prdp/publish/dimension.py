@@ -154,6 +154,23 @@ def dimension_of(name: str, keys: Mapping[str, Sequence[Any]], hierarchies: Sequ
     return Dimension(name, tuple(levels))
 
 
+def refuse_same_names(dimensions: Sequence[Dimension], columns: Sequence[str]) -> None:
+    """Refuse a table of which files would have two columns of one name.
+
+    Args:
+        dimensions: Its dimensions.
+        columns: The columns that files have for its measures.
+    """
+    heads = [name for one in dimensions for name in one.names]
+    for name in heads:
+        if heads.count(name) > 1:
+            raise InvalidRequest(
+                f"{name!r} is in by twice: a hierarchy has all levels below it, so name the hierarchy alone."
+            )
+        if name in columns:
+            raise InvalidRequest(f"files would have two columns called {name!r}: rename a measure.")
+
+
 def _level(hierarchy: Hierarchy, finer: Level) -> Level:
     """Return the level that a hierarchy makes of a finer one, or refuse one that does not divide it."""
     places = {shown_key(label): place for place, label in enumerate(finer.labels)}

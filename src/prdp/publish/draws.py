@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -12,7 +12,7 @@ from typing import Any
 from prdp.errors import InvalidRequest
 from prdp.plan.plan import Plan
 from prdp.publish.declaration import Publication, StatisticalTable
-from prdp.publish.dimension import Dimension, dimension_of
+from prdp.publish.dimension import Dimension, dimension_of, refuse_same_names
 from prdp.publish.shares import divided
 from prdp.tables.join import Join
 from prdp.tables.table import Table
@@ -79,6 +79,8 @@ def draws_of(publication: Publication, tables: Mapping[str, PrivateTable]) -> li
         tuple(dimension_of(name, private.keys, publication.hierarchies) for name in declared.by)
         for declared, private in zip(publication.tables, privates, strict=True)
     ]
+    for declared, dimensions in zip(publication.tables, every, strict=True):
+        refuse_same_names(dimensions, declared.columns)
     shares = shares_of(publication, every)
     return [
         TableDraws(
@@ -91,6 +93,15 @@ def draws_of(publication: Publication, tables: Mapping[str, PrivateTable]) -> li
             publication.tables, privates, every, shares, strict=True
         )
     ]
+
+
+def total_shares(every: Iterable[TableDraws]) -> dict[str, Fraction]:
+    """Return the share that all tables use of each private table; a question of several of them once."""
+    plans = {(one.private.table.name, plan.text): plan.share for one in every for plan in one.plans.values()}
+    found: dict[str, Fraction] = {}
+    for (name, _), share in plans.items():
+        found[name] = found.get(name, Fraction(0)) + share
+    return found
 
 
 def shares_of(publication: Publication, every: Sequence[Sequence[Dimension]]) -> list[dict[Asked, Fraction]]:

@@ -82,7 +82,10 @@ def _wrapped(one: Release) -> ConsistentRelease:
 
 
 class AskedMargins:
-    """Margins as they were released; what was not asked is a sum of the cells that were."""
+    """Margins as they were released; what was not asked is a sum of the cells that were.
+
+    So is a cell whose own budget was insufficient, where that of its parts was not.
+    """
 
     def __init__(self, dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]) -> None:
         self.dimensions = dimensions
@@ -92,10 +95,30 @@ class AskedMargins:
         }
 
         self._inside: dict[tuple[int, tuple[Any, ...]], list[int]] = {}
+        self._found: dict[tuple[Asked, Place], list[Release]] = {}
 
     def figure(self, cell: tuple[DimensionPart, ...]) -> Release:
         """Return a cell's figure."""
-        return total_of([self.released[asked][place] for asked, place in self.within(cell)])
+        return total_of(self.answers(cell))
+
+    def answers(self, cell: tuple[DimensionPart, ...]) -> list[Release]:
+        """Return the answers of which a cell's figure is the sum."""
+        return [one for asked, place in self.within(cell) for one in self._answers(asked, place)]
+
+    def _answers(self, asked: Asked, place: Place) -> list[Release]:
+        """Return the answer to an asked cell, or those to its parts where its budget was insufficient."""
+        if (asked, place) not in self._found:
+            own = [self.released[asked][place]]
+            choices = (self._parts(asked, place, axis) for axis, level in enumerate(asked) if level)
+            known = (one for one in (own, *choices) if not any(part.insufficient_budget for part in one))
+            self._found[asked, place] = next(known, own)
+        return self._found[asked, place]
+
+    def _parts(self, asked: Asked, place: Place, axis: int) -> list[Release]:
+        """Return the answers to the keys of an asked cell along an axis."""
+        finer = (*asked[:axis], 0, *asked[axis + 1 :])
+        keys = self.dimensions[axis].coarse.groups[place[axis]]
+        return [one for key in keys for one in self._answers(finer, (*place[:axis], key, *place[axis + 1 :]))]
 
     def within(self, cell: tuple[DimensionPart, ...]) -> list[tuple[Asked, Place]]:
         """Return the asked cells that a cell consists of."""
@@ -200,7 +223,7 @@ def _moved(
 
 def _mean(cell: tuple[DimensionPart, ...], table: AskedMargins) -> Figure:
     """Return a mean as it was released; of what was not asked, the sum of all sums by that of all counts."""
-    found = [table.released[asked][place] for asked, place in table.within(cell)]
+    found = table.answers(cell)
     if len(found) == 1:
         return found[0]
     sums, counts = (total_of([one.parts[place] for one in found]) for place in (0, 1))

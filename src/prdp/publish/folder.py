@@ -6,6 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from prdp.publish.picture import picture
 from prdp.publish.registry import registry_record
 from prdp.publish.series import EarlierEdition, changes, facts_of, refuse_same_answers
 from prdp.publish.series_page import series_page
-from prdp.publish.signature import Signer
+from prdp.publish.signature import Signer, fingerprint
 from prdp.publish.table import FinishedTable
 from prdp.release.formats.document import as_text
 from prdp.release.formats.xlsx import write_xlsx
@@ -47,7 +48,7 @@ def write_folder(
 ) -> Path:
     """Write all files beside the folder's place, sign them, and put them there in one step."""
     refuse_folder(folder)
-    refuse_same_answers(edition, previous)
+    refuse_same_answers(edition.charges, previous)
     place = folder.absolute()
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     try:
@@ -56,7 +57,8 @@ def write_folder(
             _write_table(draft, table)
         notes = [text for table in edition.tables for text in ("", table.title, *table.notes)]
         documents = {table.name: table.document() for table in edition.tables}
-        write_xlsx(draft / "tables.xlsx", documents, [edition.publication.title, *notes])
+        made = datetime.fromisoformat(edition.at)
+        write_xlsx(draft / "tables.xlsx", documents, [edition.publication.title, *notes], made=made)
         pictures = {table.name: dict(_pictures(table)) for table in edition.tables}
         for name, drawings in pictures.items():
             for measure, svg in drawings.items():
@@ -64,7 +66,7 @@ def write_folder(
         if previous:
             for table in edition.tables:
                 _put(draft / f"{table.name}.changes.csv", csv_text(changes(table, previous[-1])))
-            _put(draft / "series.html", series_page(edition, previous, place))
+            _put(draft / "series.html", series_page(edition, previous, place, fingerprint(signer.public)))
         _put(draft / "registry.yaml", registry_record(edition))
         _put(draft / "index.html", card(edition, pictures, signer, previous))
         _sign(edition, draft, signer)
@@ -97,7 +99,11 @@ def _write_table(draft: Path, table: FinishedTable) -> None:
             notes=table.notes,
         )
         _put(file.with_name(f"{file.name}-metadata.json"), as_json(facts))
-        parquet.write_table(arrow.table(columns), file.with_suffix(".parquet"))
+        rows = {
+            name: arrow.array(values, arrow.float64()) if all(one is None for one in values) else values
+            for name, values in columns.items()
+        }
+        parquet.write_table(arrow.table(rows), file.with_suffix(".parquet"))
     _put(draft / f"{table.name}.map.csv", csv_text(table.for_map()))
     document = table.document()
     for ending in (".html", ".md", ".tex"):

@@ -48,11 +48,16 @@ def over_editions(title: str, rows: list[tuple[str, PublishedFigure]]) -> str:
     return as_svg(panel)
 
 
-def as_svg(panel: Any) -> str:
-    """Return axes as SVG: the same for the same figures, and no text of a key is a formula."""
+def as_svg(panel: Any, *, powers: bool = False) -> str:
+    """Return axes as SVG: the same for the same figures, and no text of a key is a formula.
+
+    Args:
+        panel: The axes.
+        powers: Whether its ticks are powers, which are set as formulas, and no keys.
+    """
     from matplotlib import rc_context  # noqa: PLC0415  (an extra)
 
-    for text in (panel.title, panel.xaxis.label, panel.yaxis.label, *_ticks(panel)):
+    for text in (panel.title, panel.xaxis.label, panel.yaxis.label, *([] if powers else _ticks(panel))):
         text.set_parse_math(False)
     drawn = io.StringIO()
     with rc_context({"svg.hashsalt": "prdp", "svg.fonttype": "none"}), warnings.catch_warnings():

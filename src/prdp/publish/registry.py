@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from prdp.concentrated import epsilon_at
+from prdp.publish.draws import total_shares
 from prdp.publish.explanations import CONCENTRATED, INTERVALS, METHOD, NOTION
 from prdp.release.formatting import as_json
 from prdp.version import __version__
@@ -95,12 +95,8 @@ def _administrative(publication: Publication) -> dict[str, Any]:
 
 def _privacy_loss(edition: Edition) -> dict[str, Any]:
     """Return unit and parameters: the share that each private table's records lose of their budgets."""
-    shares: dict[str, Fraction] = {}
-    tables: dict[str, Any] = {}
-    for one in edition.tables:
-        table = one.draws.private.table
-        tables[table.name] = table
-        shares[table.name] = shares.get(table.name, Fraction(0)) + one.draws.share
+    shares = total_shares(one.draws for one in edition.tables)
+    tables: dict[str, Any] = {one.draws.private.table.name: one.draws.private.table for one in edition.tables}
     units = dict.fromkeys(
         "one row" if table.planner.unit is None else f"all rows of one {table.planner.unit.id}"
         for table in tables.values()

@@ -16,7 +16,7 @@ from prdp.publish.charges import charge_facts
 from prdp.publish.declaration import Publication
 from prdp.publish.draws import PrivateTable, TableDraws, draws_of
 from prdp.publish.folder import refuse_folder, write_folder
-from prdp.publish.series import EarlierEdition
+from prdp.publish.series import EarlierEdition, refuse_same_answers
 from prdp.publish.signature import Signer
 from prdp.publish.table import LOW_RELIABILITY, NORMAL, FinishedTable
 from prdp.run.answer import answer_together
@@ -106,18 +106,29 @@ def publish(
     """
     refuse_folder(Path(folder))
     earlier = [EarlierEdition.of(one) for one in previous]
-    edition = drawn(publication, tables)
+    edition = drawn(publication, tables, earlier)
     edition.write(folder, signer, earlier)
     return edition
 
 
-def drawn(publication: Publication, tables: Mapping[str, PrivateTable]) -> Edition:
-    """Charge all tables of a publication, in one step for each ledger, and draw them."""
+def drawn(
+    publication: Publication, tables: Mapping[str, PrivateTable], previous: Sequence[EarlierEdition] = ()
+) -> Edition:
+    """Charge all tables of a publication, in one step for each ledger, and draw them.
+
+    Args:
+        publication: The declaration.
+        tables: The private tables by name.
+        previous: Earlier editions; one with the same answers is refused before anything is charged.
+    """
     every = draws_of(publication, tables)
     answers: dict[int, dict[str, Any]] = {}
     charges = []
     for private, plans in _by_table(every):
         _refuse_unless_left(private, plans)
+        recorded = _charged(private, plans) if previous else {}
+        if len(recorded.get("charges", ())) == len(plans):
+            refuse_same_answers([recorded], previous)
     for private, plans in _by_table(every):
         found = answer_together(private.table.ledger, list(plans.values()), private.table._reader)  # noqa: SLF001
         answers[id(private)] = dict(zip(plans, found, strict=True))
@@ -130,8 +141,10 @@ def drawn(publication: Publication, tables: Mapping[str, PrivateTable]) -> Editi
         )
         for one in every
     )
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    return Edition(publication, finished, at, tuple(charge for charge in charges if charge))
+    charges = [account for account in charges if account]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    at = max((one["at"] for account in charges for one in account["charges"]), default=now)
+    return Edition(publication, finished, at, tuple(charges))
 
 
 def dry_run(publication: Publication, tables: Mapping[str, PrivateTable]) -> list[Precision]:

@@ -135,9 +135,9 @@ def facts_of(edition: Edition) -> dict[str, Any]:
     }
 
 
-def refuse_same_answers(edition: Edition, earlier: Sequence[EarlierEdition]) -> None:
+def refuse_same_answers(accounts: Sequence[Mapping[str, Any]], earlier: Sequence[EarlierEdition]) -> None:
     """Refuse an edition whose answers from some private table were all published in an earlier one."""
-    for account in edition.charges:
+    for account in accounts:
         charges = {(account.get("identity", ""), charge["number"]) for charge in account["charges"]}
         for one in earlier:
             if charges and charges <= one.charges:
@@ -148,10 +148,17 @@ def refuse_same_answers(edition: Edition, earlier: Sequence[EarlierEdition]) -> 
                 )
 
 
-def revisions(edition: Edition, earlier: EarlierEdition) -> list[str]:
-    """Return what was declared in another way than for an earlier edition, a sentence each."""
+def revisions(edition: Edition, earlier: EarlierEdition, key: str) -> list[str]:
+    """Return what was declared in another way than for an earlier edition, a sentence each.
+
+    Args:
+        edition: The edition.
+        earlier: The earlier one.
+        key: The fingerprint of the key that signs the edition.
+    """
     now, then = facts_of(edition), earlier.facts
-    found = [*_changed(then["policies"], now["policies"]), *_changed(then["tables"], now["tables"])]
+    found = [f"The key that signs was {earlier.key}, is {key}."] * (key != earlier.key)
+    found += [*_changed(then["policies"], now["policies"]), *_changed(then["tables"], now["tables"])]
     for table in edition.tables:
         if table.name not in then["tables"]:
             continue

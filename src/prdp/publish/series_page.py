@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 _LEAST_DRAWN = 2
 _INTERVALS = (
-    "The 95 % interval of a change holds whenever the 97.5 % intervals of both figures do. A change whose "
+    "The 95 % interval of a change holds whenever the 97.5 % intervals of both figures do, and excludes what "
+    "they exclude. A change whose "
     "interval does not hold 0 is marked by *. Changes are those of figures before rounding; there is none "
     "where a figure was not published. All rows: the files of changes."
 )
 
 
-def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Path) -> str:
+def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Path, key: str) -> str:
     """Return the page.
 
     Args:
         edition: The newest edition.
         previous: The earlier ones, the oldest first.
         place: The folder in which the page will be.
+        key: The fingerprint of the key that signs the newest one.
     """
     publication = edition.publication
     parts = [f"<h1>{escaped(publication.title)}: all editions</h1><p>{escaped(publication.office)}</p>"]
@@ -41,8 +43,10 @@ def series_page(edition: Edition, previous: Sequence[EarlierEdition], place: Pat
         for one in previous
     ]
     now = publication.edition or "this edition"
-    parts.append(f"<ul>{''.join(links)}<li><a href='index.html'>{escaped(now)}</a></li></ul>")
-    notes = [*publication.revisions, *revisions(edition, previous[-1])]
+    parts.append(
+        f"<ul>{''.join(links)}<li><a href='index.html'>{escaped(now)}</a>, key {escaped(key)}</li></ul>"
+    )
+    notes = [*publication.revisions, *revisions(edition, previous[-1], key)]
     if notes:
         items = "".join(f"<li>{escaped(note)}</li>" for note in notes)
         parts.append(f"<h2>{escaped(f'Revisions since {previous[-1].name}')}</h2><ul>{items}</ul>")

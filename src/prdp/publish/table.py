@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,20 +11,20 @@ from itertools import product
 from typing import Any
 
 from prdp.declare.groups import KeyValue
+from prdp.plan.queries import Mean
 from prdp.publish.declaration import Publication, Signs, Statistic
 from prdp.publish.dimension import TOTAL, DimensionPart
 from prdp.publish.draws import TableDraws
 from prdp.publish.estimates import Figure, add_up, figures, least_of
 from prdp.release import formatting
 from prdp.release.formats.document import Document, InBrackets, cell_text
-from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV
+from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV, UNRELIABLE, UNRELIABLE_CV
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
 
 NORMAL, LOW_RELIABILITY, SUPPRESSED, MISSING = "A", "U", "Q", "O"
 """Observation status, by the code list of SDMX."""
 
-_MOST_TEXTS = 3
 _WIDE = Fraction(39, 40)
 """Level of the intervals from which changes between editions follow: two of them hold in 95 of 100."""
 
@@ -73,13 +73,23 @@ def judged(figure: Figure, limit: float, signs: Signs, *, may_be_negative: bool)
     status, sign = NORMAL, ""
     if value < 0 and not may_be_negative:
         status, sign = SUPPRESSED, signs.negative
-    elif cv is None or cv > limit:
+    elif cv is None or cv > limit or _spans_bounds(figure, cv):
         status, sign = SUPPRESSED, signs.unreliable
     elif cv > LOW_PRECISION_CV:
         status = LOW_RELIABILITY
     caveats = tuple(filter(None, (figure.left_out, figure.caveat)))
     wide = figure.interval(_WIDE)
     return PublishedFigure(value, low, high, error, cv, status, sign, caveats, figure.excludes, wide)
+
+
+def _spans_bounds(figure: Figure, cv: float) -> bool:
+    """Return whether no more is known of a mean than its bounds, which its standard error does not tell."""
+    return (
+        isinstance(figure, Release)
+        and bool(figure.parts)
+        and cv <= UNRELIABLE_CV
+        and figure.flag == UNRELIABLE
+    )
 
 
 def _is_short_of_budget(figure: Figure) -> bool:
@@ -230,9 +240,14 @@ class FinishedTable:
         """The notes below it: its footnotes, the signs that occur, and what its intervals exclude."""
         statuses = {(one.status, one.sign) for cells in self.columns.values() for one in cells}
         signs, limit = self.publication.signs, f"{100 * self.publication.suppress_above:.4g} %"
+        means = any(isinstance(one.query, Mean) for one in self.draws.declared.statistics)
+        bounds = ", or no more is known than the bounds" if means else ""
         meanings = {
             (LOW_RELIABILITY, ""): "( ) low precision: the coefficient of variation (CV) is above 33 %.",
-            (SUPPRESSED, signs.unreliable): f"{signs.unreliable} suppressed: the CV is above {limit}.",
+            (
+                SUPPRESSED,
+                signs.unreliable,
+            ): f"{signs.unreliable} suppressed: the CV is above {limit}{bounds}.",
             (
                 SUPPRESSED,
                 signs.negative,
@@ -245,7 +260,10 @@ class FinishedTable:
         found += [f"{', '.join(rounded)}: rounded; totals are rounded themselves."] if rounded else []
         if self.apart:
             names = ", ".join(self.apart)
-            found.append(f"{names}: estimated margin by margin; parts need not add up to totals.")
+            found.append(
+                f"{names}: a total is an answer of its own, or the sum of its parts where the privacy budget "
+                "was insufficient for that; parts need not add up to totals."
+            )
         where = self.draws.declared.where
         found += [f"Records where {where}."] if where else []
         found += self._caveats()
@@ -257,9 +275,9 @@ class FinishedTable:
         for name, cells in self.columns.items():
             shown = [one for one in cells if one.is_published]
             found += dict.fromkeys(f"{name}: {text}." for one in shown for text in one.caveats)
-            texts = dict.fromkeys(f"{name}: {one.excludes}." for one in shown if one.excludes)
-            many = f"{name}: excludes {formatting.FAR_EXCLUDED}; research files say which, row by row."
-            found += texts if len(texts) <= _MOST_TEXTS else [many]
+            texts = list(dict.fromkeys(one.excludes for one in shown if one.excludes))
+            many = f"excludes {formatting.FAR_EXCLUDED}; research files say which, row by row"
+            found += [f"{name}, 95 % interval: {texts[0] if len(texts) == 1 else many}."] if texts else []
         return found
 
     def plain_heads(self) -> dict[str, list[Any]]:
@@ -270,7 +288,8 @@ class FinishedTable:
         """Return the figure and its ends as they are published: ends are rounded outward."""
         if one.sign or one.value is None:
             return None, None, None
-        return rounded(statistic.round_to, one.value, one.low, one.high)
+        step = statistic.round_to or Fraction(1, 10 ** self.decimals(statistic))
+        return rounded(step, one.value, one.low, one.high)
 
     def shown(self, statistic: Statistic, one: PublishedFigure) -> Any:
         """Return a cell as it is printed: the figure, in brackets where its precision is low, or a sign."""
@@ -316,17 +335,23 @@ def rounded(
 ) -> tuple[int | float, int | float | None, int | float | None]:
     """Return a figure and its ends as they are published: ends are rounded outward, infinite ones are None.
 
-    >>> rounded(Fraction(5), 13, 9.5, math.inf), rounded(None, 13, 9.5, 20)
-    ((15, 5, None), (13, 9.5, 20))
+    >>> rounded(Fraction(5), 13, 9.5, math.inf), rounded(Fraction(1), 12.6, 9.5, 20)
+    ((15, 5, None), (13, 9, 20))
     """
     ends = _finite(low), _finite(high)
     if step is None:
         return (value, *ends)
     least, most = (
-        None if end is None else _number(step * rounding(Fraction(end) / step))
+        None if end is None else _on_step(end, step, rounding)
         for end, rounding in zip(ends, (math.floor, math.ceil), strict=True)
     )
-    return _number(step * round(Fraction(value) / step)), least, most
+    return _on_step(value, step, round), least, most
+
+
+def _on_step(number: float, step: Fraction, rounding: Callable[[Any], int]) -> int | float:
+    if step == 1:  # of a large table, much faster than fractions
+        return rounding(number)
+    return _number(step * rounding(Fraction(number) / step))
 
 
 def _finite(end: float | None) -> float | None:

@@ -24,7 +24,7 @@ from prdp.projects.project import Project, project
 from prdp.projects.toml_file import Place, ProjectText
 from prdp.projects.toml_file import read as read_text
 from prdp.publish.declaration import Hierarchy, Publication, Signs, StatisticalTable, query_of
-from prdp.publish.dimension import dimension_of
+from prdp.publish.dimension import Dimension, dimension_of, refuse_same_names
 from prdp.publish.registry import REGISTRY
 
 _GROUPS = ValueKind(
@@ -158,18 +158,23 @@ def _table(
     for measure in entry.get("measures", {}).values():
         _placed(file, (*place, "measures"), partial(query_of, measure))
     keys, by_name = opened.keys_of(source), {one.name: one for one in hierarchies}
+    dimensions: list[Dimension] = []
     for one in entry["by"]:
         where: Place = ("hierarchies", one, "groups") if one in by_name else (*place, "by")
         if one in by_name and by_name[one].of not in {*keys, *by_name}:
             where = ("hierarchies", one, "of")
-        _placed(file, where, partial(dimension_of, one, keys, hierarchies))
+        dimensions.append(_placed(file, where, partial(dimension_of, one, keys, hierarchies)))
     options = {key: entry[key] for key in ("title", "share", "margins", "round_to") if key in entry}
     options |= {"footnotes": tuple(entry["footnotes"])} if "footnotes" in entry else {}
     options |= {"where": str(entry["where"])} if "where" in entry else {}
     options |= {"measures": entry["measures"]} if "measures" in entry else {}
+    measured = {key: options[key] for key in ("measures",) if key in options}
+    _placed(file, (*place, "measures"), lambda: StatisticalTable("table", ("column",), **measured))
     rounded = {key: options[key] for key in ("measures", "round_to") if key in options}
     _placed(file, (*place, "round_to"), lambda: StatisticalTable("table", ("column",), **rounded))
-    return _placed(file, place, lambda: StatisticalTable(name, tuple(entry["by"]), source=source, **options))
+    found = _placed(file, place, lambda: StatisticalTable(name, tuple(entry["by"]), source=source, **options))
+    _placed(file, (*place, "by"), lambda: refuse_same_names(dimensions, found.columns))
+    return found
 
 
 def _placed(file: ProjectText, place: Place, work: Callable[[], _Done]) -> _Done:

@@ -51,13 +51,22 @@ def verify(
         raise InvalidRequest(f"{folder} is no publication: {error.filename} cannot be read.") from None
     signed = is_signed(content, signature, key)
     where = "the key that was given" if public_key else "the key in the folder; compare it with the office's"
-    found = [Finding(signed, f"signature by {fingerprint(key)}, {where}")]
+    found = [Finding(signed, f"{'signature' if signed else 'no signature'} by {fingerprint(key)}, {where}")]
     try:
         manifest = strict_json(content.decode())
         files, accounts = dict(manifest["files"]), list(manifest["accounts"])
+        found += _edition(manifest, signed=signed)
         return [*found, *_files(folder, files), *_accounts(accounts, ledgers or {})]
     except (ValueError, KeyError, TypeError, RecursionError):
         return [*found, Finding(False, f"{MANIFEST} is not one that prdp writes")]
+
+
+def _edition(manifest: Mapping[str, Any], *, signed: bool) -> Iterator[Finding]:
+    """Yield which publication it is: an earlier edition under another name has its own signature."""
+    words = ", edition ".join(filter(None, (str(manifest["title"]), str(manifest["edition"]))))
+    yield Finding(signed, printable(f"{words}, drawn on {manifest['drawn_at']}"))
+    if manifest["simulated"]:
+        yield Finding(None, "simulated: made-up records, not private, not for publication")
 
 
 def _files(folder: Path, stated: Mapping[str, str]) -> Iterator[Finding]:

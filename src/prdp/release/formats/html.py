@@ -18,7 +18,7 @@ th, td { padding: .22rem .9rem .22rem 0; text-align: left; vertical-align: top }
 thead th { border-top: 2px solid #1a1a1a; border-bottom: 1px solid #1a1a1a; vertical-align: bottom }
 tbody tr:last-child td { border-bottom: 1px solid #1a1a1a }
 tbody tr.total td { font-weight: 600 }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+.number { text-align: right; font-variant-numeric: tabular-nums } td.number { white-space: nowrap }
 .notes { font-size: .84em; color: #444; margin: .3rem 0 0; padding-left: 1.1rem }
 .wide { overflow-x: auto } svg, img { max-width: 100%; height: auto }
 @media print {

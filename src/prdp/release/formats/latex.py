@@ -10,6 +10,7 @@ _SPECIAL = str.maketrans(
         "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_",
         "%": r"\%", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
         ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}",
+        "*": "{*}",
     }
 )  # fmt: skip
 
@@ -17,8 +18,8 @@ _SPECIAL = str.maketrans(
 def latex_text(text: str) -> str:
     r"""Return a text in which LaTeX sees no command.
 
-    >>> print(latex_text(r"\input{a} [2]"))
-    \textbackslash{}input\{a\} {[}2{]}
+    >>> print(latex_text(r"\input{a} [2] *"))
+    \textbackslash{}input\{a\} {[}2{]} {*}
     """
     return printable(text).translate(_SPECIAL)
 
@@ -27,7 +28,7 @@ def latex_of(document: Document) -> str:
     r"""Return a table in LaTeX; a long one goes on over pages.
 
     >>> print(latex_of(Document("Staff", {"job": ["chef"], "n": [12]}, ["made up"])), end="")
-    % \usepackage{longtable}
+    % \usepackage[T1]{fontenc}\usepackage{longtable}
     \begin{longtable}{lr}
     \caption{Staff}\\
     \hline
@@ -41,7 +42,7 @@ def latex_of(document: Document) -> str:
     """
     marks = "".join("r" if document.is_number(name) else "l" for name in document.columns)
     width = rf"\multicolumn{{{len(marks)}}}{{p{{0.9\linewidth}}}}"
-    lines = [r"% \usepackage{longtable}", rf"\begin{{longtable}}{{{marks}}}"]
+    lines = [r"% \usepackage[T1]{fontenc}\usepackage{longtable}", rf"\begin{{longtable}}{{{marks}}}"]
     lines += [rf"\caption{{{latex_text(document.title)}}}\\", r"\hline", _row(document.heads)]
     lines += [r"\hline", r"\endhead", *map(_row, document.rows), r"\hline"]
     lines += [rf"{width}{{\footnotesize {latex_text(note)}}}\\" for note in document.notes]

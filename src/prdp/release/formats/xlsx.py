@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,16 @@ _MAX_UPRIGHT = 6  # columns
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
 
 
-def write_xlsx(path: Path, documents: Mapping[str, Document], notes: Sequence[str] = ()) -> None:
+def write_xlsx(
+    path: Path, documents: Mapping[str, Document], notes: Sequence[str] = (), *, made: datetime | None = None
+) -> None:
     """Write tables to a spreadsheet, each to a sheet of its name; general notes go to one more.
+
+    Args:
+        path: The file.
+        documents: The tables by name.
+        notes: The general notes.
+        made: When it was made, as the file says; now by default.
 
     Raises:
         InvalidRequest: The library is not there, or a table has more rows than a sheet.
@@ -28,6 +37,8 @@ def write_xlsx(path: Path, documents: Mapping[str, Document], notes: Sequence[st
     library = optional_library("xlsxwriter", "publish")
     plain = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     book = library.Workbook(str(path), plain)
+    if made is not None:
+        book.set_properties({"created": made})
     names: list[str] = []
     for name, document in documents.items():
         names.append(_sheet_name(name, names))
