@@ -463,12 +463,12 @@ def test_what_is_looked_up_all_the_time_reads_no_whole_table(served: Served) -> 
     planned = served.service.planner.question(COUNT, "0.01", ["visits"])
     with served.store.reading() as rows:
         said: list[str] = []
-        rows.statements.set_trace_callback(said.append)  # type: ignore[attr-defined]
+        rows.statements.set_trace_callback(said.append)
         requests.next_in_line(rows, "visits")
         requests.standing(rows, planned, int(served.clock.now()))
         purses.left(rows, 3, "visits", "alone")
         purses.left_of_table(rows, "visits")
-        rows.statements.set_trace_callback(None)  # type: ignore[attr-defined]
+        rows.statements.set_trace_callback(None)
         assert len(said) == 6
         scanned = {
             (text, step) for text in said for *_, step in rows.all(f"EXPLAIN QUERY PLAN {text}")
