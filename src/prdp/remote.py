@@ -354,9 +354,14 @@ class ApprovalNeeded(InvalidRequest):
         self.request = request
 
 
-def _failed(request: Mapping[str, Any]) -> InvalidRequest | EngineFailure:
+def _failed(request: Mapping[str, Any]) -> InvalidRequest | EngineFailure | BudgetExhausted:
     """Return the error of a request that was denied, withdrawn, expired or failed."""
     if request["state"] == "published":
+        message = str(request.get("message") or "")
+        if request.get("failed") in {"budget", "purse"} and message:
+            return BudgetExhausted(fraction_of(str(request["share"])), Fraction(0), message)
+        if request.get("failed") == "plan_is_old" and message:
+            return RefusedByServer(message, 409)
         return EngineFailure()
     reason = f" ({request['reason']})" if request.get("reason") else ""
     return InvalidRequest(f"request {request['id']} is {request['state']}{reason}.")
@@ -386,6 +391,10 @@ def normal_address(address: str) -> str:
 
     >>> normal_address("HTTPS://Stats.example/")
     'https://stats.example'
+    >>> normal_address("localhost:8080")
+    Traceback (most recent call last):
+    ...
+    prdp.errors.InvalidRequest: 'localhost:8080' is no server's address. Write http://localhost:8080
 
     Raises:
         InvalidRequest: It is no address, or an unencrypted one of another machine.
@@ -394,7 +403,8 @@ def normal_address(address: str) -> str:
     host = (parts.hostname or "").lower()
     if parts.scheme not in {"http", "https"} or not host:
         bare = address.split("/", maxsplit=1)[0]
-        raise InvalidRequest(f"{address!r} is no server's address. Write https://{bare}")
+        scheme = "http" if bare.rpartition(":")[0] in _LOOPBACK or bare in _LOOPBACK else "https"
+        raise InvalidRequest(f"{address!r} is no server's address. Write {scheme}://{bare}")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InvalidRequest("a server's address is scheme, host and port: https://stats.example:8443")
     if parts.scheme == "http" and host not in _LOOPBACK:

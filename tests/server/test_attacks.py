@@ -18,6 +18,7 @@ import pytest
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.server import planning, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
+from prdp.server.refusals import REFUSALS
 from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
 
 PRIVATE_KEYS = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
@@ -411,3 +412,74 @@ def test_the_console_s_audit_begins_with_the_first_line_and_shows_the_newest_fir
     shown = [int(number) for number in re.findall(r'<th scope="row">(\d+)</th>', page)]
     assert shown == list(range(max(shown), -1, -1))
     assert len(shown) == len(served.rows("SELECT 1 FROM {}audit"))
+
+
+def page(served: Served, path: str, who: str) -> str:
+    return served.ask("GET", path, who=who).body.decode()
+
+
+def form(served: Served, path: str, fields: dict[str, str], who: str) -> Said:
+    """Send a form as a browser does."""
+    return served.ask(
+        "POST", path, urlencode(fields).encode(), who, content_type="application/x-www-form-urlencoded"
+    )
+
+
+def test_a_statement_reads_as_it_is_asked_wherever_it_is_shown(served: Served) -> None:
+    """Letters that turn the direction of others could show a steward another question."""
+    people(served)
+    statement = f"{COUNT} /* \u202ea\u200b */ WHERE days < 7 AND ward = 'a'"
+    number = served.request("ana", statement, "0.15", purpose="\u2066yearly").facts["id"]
+    pages = [page(served, path, who) for path, who in (
+        ("/approvals", "stan"), (f"/requests/{number}", "ana"), ("/history", "ana"), ("/audit", "uwe")
+    )]  # fmt: skip
+    for shown in pages:
+        assert "\\u202ea\\u200b" in shown
+        assert not {"\u202e", "\u200b", "\u2066"} & set(shown)
+    planned = form(
+        served, "/ask", {"statement": statement, "share": "0.15", "do": "plan"}, "ana"
+    ).body.decode()
+    assert statement.replace("'", "&#39;").replace("<", "&lt;") in planned  # what is sent again is unchanged
+
+
+def test_pages_offer_what_one_may_do_and_say_why_nothing_was_answered(served: Served) -> None:
+    people(served)
+    assert page(served, "/people", "stan").count("<details>") == 2  # the purses of ana and ben
+    assert page(served, "/people", "olga").count("<details>") == 4
+    lost = served.ask("GET", "/nothing", who="ana", accept="text/html,*/*")
+    assert (lost.status, lost.headers["content-type"].split(";")[0]) == (404, "text/html")
+    assert "default-src 'none'" in lost.headers["content-security-policy"]
+    for path, accept in (("/nothing", "*/*"), ("/v1/nothing", "text/html")):
+        assert served.ask("GET", path, who="ana", accept=accept).code == "not_found"
+    served.ask("PUT", "/v1/people/3/purses/loans", {"alone": "1", "approved": "0"}, "olga")
+    asked = [
+        served.request("ana", f"SELECT COUNT(*) AS n FROM loans WHERE fine < {k}", "0.5") for k in (7, 8)
+    ]
+    served.ask("PUT", "/v1/people/4/purses/loans", {"alone": "1", "approved": "0"}, "olga")
+    asked.append(served.request("ben", "SELECT SUM(fine) AS s FROM loans", "0.5"))
+    served.run("loans")
+    shown = page(served, f"/requests/{asked[-1].facts['id']}", "ben")
+    assert f"Not answered: {REFUSALS['budget'][1].replace(chr(39), '&#39;')}" in shown
+    fields = {"label": "agent", "scopes": "ask", "days": "3", "cap": "0.01"}
+    assert "Shown once" in form(served, "/tokens", fields, "ana").body.decode()
+    assert served.rows("SELECT cap FROM {}tokens WHERE label = 'agent'") == [(10**10,)]
+
+
+def test_what_is_looked_up_all_the_time_reads_no_whole_table(served: Served) -> None:
+    people(served)
+    served.request("ana", COUNT)
+    planned = served.service.planner.question(COUNT, "0.01", ["visits"])
+    with served.store.reading() as rows:
+        said: list[str] = []
+        rows.statements.set_trace_callback(said.append)
+        requests.next_in_line(rows, "visits")
+        requests.standing(rows, planned, int(served.clock.now()))
+        purses.left(rows, 3, "visits", "alone")
+        purses.left_of_table(rows, "visits")
+        rows.statements.set_trace_callback(None)
+        assert len(said) == 6
+        scanned = {
+            (text, step) for text in said for *_, step in rows.all(f"EXPLAIN QUERY PLAN {text}")
+            if step.startswith("SCAN")
+        }  # fmt: skip
+    assert not scanned

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from prdp.server.front import NOBODY_YET, ROUTES
-from tests.server.serving import COUNT, Served, people
+from tests.server.serving import COUNT, PASSWORD, Served, people
 
 PAIRS = {
     "POST /v1/sessions": "",
@@ -128,6 +128,54 @@ def test_auditors_see_what_was_asked_and_no_answer(served: Served) -> None:
     bodies = served.ask("GET", "/v1/audit", who="uwe").body.decode()
     answer = served.ask("GET", f"/v1/releases/{number}", who="ana").facts["answers"]["rows"][0][0]
     assert str(answer["release"]["steps"]) not in bodies
+
+
+def test_a_steward_sees_the_requests_that_wait_and_those_that_they_decided(served: Served) -> None:
+    people(served)
+    alone = served.request("ana", COUNT).facts["id"]
+    dear = served.request("ana", COUNT, "0.15").facts["id"]
+    place = f"/v1/requests/{alone}"
+    nowhere = served.ask("GET", f"/v1/requests/{'0' * 32}", who="stan")
+    assert (nowhere.status, nowhere.body) == (404, served.ask("GET", place, who="stan").body)
+    assert served.ask("GET", place, who="olga").facts["person"] == "ana"
+    waiting = served.ask("GET", f"/v1/requests/{dear}", who="stan").facts
+    body = {"approve": True, "digest": waiting["digest"]}
+    assert served.ask("POST", f"/v1/requests/{dear}/decision", body, "stan").status == 200
+    assert served.ask("GET", f"/v1/requests/{dear}", who="stan").facts["state"] == "queued"
+    served.run("visits")
+    assert served.ask("GET", place, who="stan").status == 404
+    assert served.ask("GET", f"/v1/releases/{alone}", who="stan").status == 200  # without a name
+
+
+def test_an_auditor_who_was_an_analyst_sees_no_table(served: Served) -> None:
+    people(served)
+    assert served.ask("GET", "/v1/me", who="ana").facts["tables"] == ["loans", "visits"]
+    served.ask("PATCH", "/v1/people/3", {"role": "auditor"}, "olga")
+    said = served.ask("POST", "/v1/sessions", {"name": "ana", "password": PASSWORD})
+    served.cookies["ana"] = said.headers["set-cookie"].partition(";")[0]
+    assert served.ask("GET", "/v1/me", who="ana").facts["tables"] == []
+    assert served.ask("GET", "/v1/tables", who="ana").facts["tables"] == []
+
+
+def test_a_dry_run_shows_what_a_token_with_a_cap_may_spend(served: Served) -> None:
+    people(served)
+    asked = {"scopes": ["read", "ask"], "label": "agent", "days": 30, "cap": "0.02"}
+    token = f"Bearer {served.ask('POST', '/v1/tokens', asked, 'ana').facts['token']}"
+    assert served.ask("GET", "/v1/tokens", who="ana").facts["tokens"][0]["cap"] == "0.02"
+    body = {"statement": COUNT, "share": "0.01"}
+    plan = served.ask("POST", "/v1/plans", body, authorization=token).facts
+    assert (plan["left"], plan["left_approved"]) == ("0.02", "0.02")
+    assert served.plan("ana", COUNT)["left"] == "0.1"
+    sent = body | {"plan": plan["plan"]}
+    said = served.ask("POST", "/v1/requests", sent, authorization=token, idempotency_key="a")
+    assert said.status == 202
+    plan = served.ask("POST", "/v1/plans", body | {"share": "0.02"}, authorization=token).facts
+    assert plan["left"] == "0.01"
+    said = served.ask(
+        "POST", "/v1/requests", body | {"share": "0.02", "plan": plan["plan"]}, authorization=token,
+        idempotency_key="b",
+    )  # fmt: skip
+    assert said.code == "cap"
 
 
 def test_stewards_neither_invite_nor_read_the_audit_nor_spend(served: Served) -> None:

@@ -274,14 +274,14 @@ def revoke(rows: StoreRows, token: str, person: Person, now: int) -> None:
 def tokens(rows: StoreRows, person: Person, now: int) -> list[dict[str, Any]]:
     """Return the tokens that can be used: one's own, or for an owner all."""
     found = rows.all(
-        "SELECT t.id, t.label, t.kind, t.scopes, t.made, t.expires, t.revoked, p.name FROM {}tokens t "
+        "SELECT t.id, t.label, t.kind, t.scopes, t.made, t.expires, t.revoked, p.name, t.cap FROM {}tokens t "
         "JOIN {}people p ON p.id = t.person WHERE t.kind IN ('api', 'wire') AND t.generation = p.generation "
         "AND t.expires > ? AND (p.id = ? OR ? = 'owner') ORDER BY t.made, t.id",
         now,
         person.id,
         person.role,
     )
-    names = ("id", "label", "kind", "scopes", "made", "expires", "revoked", "person")
+    names = ("id", "label", "kind", "scopes", "made", "expires", "revoked", "person", "cap")
     return [dict(zip(names, row, strict=True)) | {"scopes": row[3].split()} for row in found]
 
 

@@ -205,6 +205,8 @@ class RouteCall:
         served = list(self.service.planner.served)
         if self.person.role in (OWNER, STEWARD):
             return served
+        if self.person.role == AUDITOR:  # also one who was an analyst, whose purses are still there
+            return []
         return [name for name in purses.granted(rows, self.person.id) if name in served]
 
     def table(self, rows: StoreRows) -> str:
@@ -317,7 +319,9 @@ def me(call: RouteCall) -> RouteReply:
 def list_tokens(call: RouteCall) -> RouteReply:
     """Return the tokens in use: one's own; an owner sees all."""
     with call.service.store.reading() as rows:
-        return RouteReply(200, {"tokens": accounts.tokens(rows, call.person, call.now)})
+        found = accounts.tokens(rows, call.person, call.now)
+    caps = ({"cap": None if one["cap"] is None else purses.share_of(one["cap"])} for one in found)
+    return RouteReply(200, {"tokens": [one | cap for one, cap in zip(found, caps, strict=True)]})
 
 
 def make_token(call: RouteCall) -> RouteReply:
@@ -386,15 +390,21 @@ def plan(call: RouteCall) -> RouteReply:
         alone, approved = (
             max(0, purses.left(rows, call.person.id, asked.dataset, kind)) for kind in purses.KINDS
         )
+        cap = purses.left_of_token(rows, call.person.token)
         there = requests.standing(rows, asked, call.seen)
         publish_in = requests.wait(rows, asked.dataset, call.now)
     facts = {
         "plan": asked.digest, "table": asked.dataset, "share": asked.share,
-        "cost": "0" if there else asked.share, "left": purses.share_of(alone),
-        "left_approved": purses.share_of(approved), "needs_approval": there is None and alone < asked.parts,
+        "cost": "0" if there else asked.share, "left": _capped(alone, cap),
+        "left_approved": _capped(approved, cap), "needs_approval": there is None and alone < asked.parts,
         "recorded": there.id if there else None, "publish_in": 0 if there else publish_in,
     }  # fmt: skip
     return RouteReply(200, facts | columns_and_lines)
+
+
+def _capped(parts: int, cap: int | None) -> str:
+    """Return what may be spent of a purse by a token, which may have a cap."""
+    return purses.share_of(parts if cap is None else min(parts, cap))
 
 
 def preview(call: RouteCall) -> RouteReply:
@@ -440,12 +450,19 @@ def one_request(call: RouteCall) -> RouteReply:
     """Return a request, without its answer."""
     with call.service.store.reading() as rows:
         request = requests.by_id(rows, call.path["request"])
-        if call.person.role == ANALYST and request.person != call.person.id:
+        if not _may_see_request(call.person, request):
             raise RequestRefused("not_found")
         shown = requests.shown(rows, request, call.seen)
     wait = (shown["publish_at"] or 0) - call.seen
     waiting = shown["state"] == "queued"
     return RouteReply(200, shown, {"retry-after": str(max(1, wait))} if waiting else {})
+
+
+def _may_see_request(person: Person, request: requests.Request) -> bool:
+    """Return whether somebody may see a request: who asked, what for, and what became of it."""
+    if person.role == ANALYST:
+        return request.person == person.id
+    return person.role != STEWARD or request.state == "waiting" or request.decider == person.id
 
 
 def withdraw(call: RouteCall) -> RouteReply:
@@ -684,6 +701,9 @@ def application(service: Service) -> Any:
 
     async def by_status(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        in_browser = "text/html" in request.headers.get("accept", "")
+        if status == 404 and in_browser and not request.url.path.startswith("/v1/"):
+            return nothing(request)
         answer = refusal(RequestRefused({404: "not_found", 405: "wrong_method"}.get(status, "malformed")))
         if isinstance(error, HTTPException) and error.headers:
             answer.headers.update(error.headers)
@@ -694,7 +714,7 @@ def application(service: Service) -> Any:
     app.add_exception_handler(HTTPException, by_status)
     for kind in (RequestRefused, Unreadable, Exception):
         app.add_exception_handler(kind, refused)
-    add_console(app)
+    nothing = add_console(app)
     rates = Rates(service.rate, 4 * service.rate)
     return Guarded(
         app,

@@ -93,6 +93,8 @@ CREATE TABLE {s}requests (
   CHECK (state NOT IN ('queued', 'published') OR (publish IS NOT NULL AND publish > begins))
 );
 CREATE UNIQUE INDEX one_at_a_time ON {s}requests (person, digest) WHERE state IN ('waiting', 'queued');
+CREATE INDEX in_line ON {s}requests (dataset, publish) WHERE state = 'queued';
+CREATE INDEX by_digest ON {s}requests (dataset, digest);
 CREATE TABLE {s}audit (
   number BIGINT PRIMARY KEY,
   at BIGINT NOT NULL,
@@ -122,7 +124,8 @@ CREATE TABLE {s}spends (
   number BIGINT NOT NULL REFERENCES {s}audit (number),
   PRIMARY KEY (dataset, charge),
   FOREIGN KEY (person, dataset, kind) REFERENCES {s}purses (person, dataset, kind)
-)
+);
+CREATE INDEX spends_of_request ON {s}spends (request)
 """
 """{s} is the prefix of names: none in a file, a schema in a database."""
 

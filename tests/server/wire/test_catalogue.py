@@ -112,6 +112,22 @@ def test_a_statement_that_takes_long_is_ended(known: Catalogue, monkeypatch: pyt
     assert time.monotonic() - began < 60
 
 
+def test_series_are_short_and_texts_do_not_grow(known: Catalogue) -> None:
+    """The database cannot be interrupted while it makes one long list or one long text."""
+    assert len(known.run("SELECT generate_series(1, 100000000) FROM pg_am", setting).rows) == 1_000
+    assert known.run("SELECT count(*) FROM generate_series(-5, 100000000, 1) AS g", setting).rows == [(1001,)]
+    once = "SELECT " + " || ".join(["relname"] * 9) + " AS x FROM pg_class"
+    assert known.run(once, setting).rows
+    for twice in (
+        f"SELECT {' || '.join(['x'] * 9)} || 'a' FROM ({once}) AS a",
+        f"SELECT concat({', '.join(['relname'] * 17)}) FROM pg_class",
+        "SELECT replace(replace(replace(relname, 'p', 'pp'), 'p', 'pp'), 'p', 'pp') FROM pg_class",
+    ):
+        with pytest.raises(KeyError):
+            catalogue._rewritten(catalogue._parsed(twice), setting)
+        assert list(known.run(twice, setting).rows) == []
+
+
 def test_tables_are_numbered_by_their_names_alone(served: Served) -> None:
     facts = served.service.planner.served
     alone = Catalogue.of({"visits": facts["visits"]})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
+import threading
+import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 
+from prdp.server.wire.listener import WireConnection, WireServer
 from tests.server.serving import COUNT, Served, people
 from tests.server.wire.talking import (
     DESCRIBE,
@@ -186,5 +191,84 @@ def test_each_connection_has_limits_of_statements_portals_and_texts(client: Clie
         )
     said = client.send(sent(b"B", text("one more"), text("s1"), bytes(6)) + SYNC)
     assert states(said) == ["54000"]
-    said = client.send(parse("SELECT 1 -- " + "x" * 120_000) + SYNC)
+    for text_ in ("SELECT 1 -- " + "x" * 10_000, "SELECT 1;" * 12_000):
+        assert states(client.send(parse(text_) + SYNC)) == ["54000"]
+    said = client.send(parse("SELECT 1 WHERE 'a' = $1") + bind(b"x" * 10_000) + execute() + SYNC)
     assert states(said) == ["54000"]
+
+
+def test_a_prepared_statement_is_kept_as_its_text(client: Client) -> None:
+    tracemalloc.start()
+    try:
+        for number in range(40):
+            client.send(parse(f"SELECT {number} {'(' * 9_900}", f"s{number}") + SYNC)
+            client.talk.output.clear()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 24_000_000  # 40 megabytes of tokens without a limit
+
+
+class Pipe(asyncio.Transport):
+    """A socket that says whether it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_read = True
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return ("127.0.0.1", 5) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        del data
+
+
+def test_who_does_not_read_is_not_heard_until_they_do(served: Served) -> None:
+    async def tried() -> list[bool]:
+        connection, pipe = WireConnection(WireServer(served.service, None)), Pipe()
+        connection.connection_made(pipe)
+        seen = [pipe.is_read]
+        connection.pause_writing()
+        connection.data_received(sent(b"", struct.pack("!I", 80_877_104)))  # answered without any work
+        seen.append(pipe.is_read)
+        connection.resume_writing()
+        seen.append(pipe.is_read)
+        connection.connection_lost(None)
+        return seen
+
+    assert asyncio.run(tried()) == [True, False, True]
+
+
+def test_nobody_has_all_threads_and_logins_have_their_own(served: Served) -> None:
+    async def tried() -> list[object]:
+        server, ended = WireServer(served.service, None), threading.Event()
+
+        def connection(user: str) -> WireConnection:
+            made = WireConnection(server)
+            made._conversation._session = SimpleNamespace(user=user) if user else None  # type: ignore[assignment]
+            return made
+
+        busy = [asyncio.create_task(connection(f"ana.l{k}")._worked_out(ended.wait)) for k in range(20)]
+        hung_up = asyncio.create_task(connection("ana.gone")._worked_out(ended.wait))
+        await asyncio.sleep(0.05)
+        hung_up.cancel()
+        try:
+            return [
+                await asyncio.wait_for(connection(user)._worked_out(lambda: 41), 30)
+                for user in ("ben.laptop", "")
+            ]
+        finally:
+            ended.set()
+            await asyncio.gather(*busy)
+            server.stop()
+
+    assert asyncio.run(tried()) == [41, 41]

@@ -52,8 +52,8 @@ Form = dict[str, str]
 Facts = dict[str, Any]
 
 
-def add_console(app: FastAPI) -> None:
-    """Add the pages to an application that has the routes under ``/v1``."""
+def add_console(app: FastAPI) -> Callable[[Request], Response]:
+    """Add the pages to an application that has the routes under ``/v1``; return the page for other paths."""
     console = _Console(app)
     for path, page in {
         "/": console.home, "/tables": console.tables, "/tables/{name:path}": console.table,
@@ -74,6 +74,7 @@ def add_console(app: FastAPI) -> None:
     for path, open_page in {"/sign-in": console.sign_in, "/join/{code}": console.join}.items():
         app.router.add_route(path, open_page, methods=["GET", "POST"], include_in_schema=False)
     app.router.add_route("/static/{name}", _static, methods=["GET"], include_in_schema=False)
+    return console.nothing
 
 
 async def _static(request: Request) -> Response:
@@ -143,6 +144,7 @@ class _Console:
             loader=FileSystemLoader(_HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=showing.seen,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -195,6 +197,10 @@ class _Console:
 
     def _shown(self, template: str, visit: Visit, /, **facts: Any) -> Response:
         return self._page(template, visit.request, visit.me, **facts)
+
+    def nothing(self, request: Request) -> Response:
+        """Show that a path leads nowhere."""
+        return self._refuse(request, None, RestRefused(404, "not_found", "this address leads nowhere."))
 
     async def sign_in(self, request: Request) -> Response:
         """Show the form of sign-in, or sign in."""
@@ -420,8 +426,10 @@ class _Console:
     async def make_token(self, visit: Visit) -> Response:
         """Make a token; it is shown once."""
         days = visit.form.get("days", "")
-        body = {"label": visit.form.get("label", ""), "scopes": list(visit.scopes)}
-        body["days"] = int(days) if days.isdecimal() and len(days) < 5 else 0  # type: ignore[assignment]
+        body: Facts = {"label": visit.form.get("label", ""), "scopes": list(visit.scopes)}
+        body["days"] = int(days) if days.isdecimal() and len(days) < 5 else 0
+        if visit.form.get("cap", "").strip():
+            body["cap"] = _share(visit.form["cap"])
         status, refused, token = 200, "", ""
         try:
             token = (await visit.rest.post("/v1/tokens", body))["token"]

@@ -17,6 +17,7 @@ from prdp.release.formatting import ends_in_words, value_and_ends
 from prdp.release.release import Release
 from prdp.release.table import shown_key
 from prdp.remote import spelled_share
+from prdp.safety.plain_text import printable
 from prdp.serving.drawings import MAX_LINES, Line, curve_chart, interval_chart, share_bar
 from prdp.sql.answers_codec import answers_from_json
 from prdp.sql.estimates import ComputedAnswer
@@ -176,6 +177,17 @@ def moment(seconds: float | None) -> str:
         return "–"
     found = datetime.fromtimestamp(seconds, UTC)
     return f"{found.day} {found:%b %Y, %H:%M:%S} UTC"
+
+
+def seen(value: object) -> object:
+    r"""Return what a page shows of a text: letters that hide, or turn the direction of others, as numbers.
+
+    A steward approves a question as it reads, and a key that was found privately is somebody's text.
+
+    >>> print(seen("a < 5 \u202eOR"), seen(41))
+    a < 5 \u202eOR 41
+    """
+    return printable(value, "\n\t") if type(value) is str else value  # markup of ours is another type
 
 
 _DIGITS = 12

@@ -39,6 +39,8 @@ from prdp.server.wire.values import WireColumn
 MAX_ROWS = 10_000
 _SECONDS = 2.0
 _MEMORY = "64MB"
+_MAX_SERIES, _MAX_JOINED = 1_000, 16
+"""Numbers of a series, and texts that a statement joins: the database cannot be interrupted meanwhile."""
 _SCHEMAS = {"pg_catalog", "information_schema"}
 _PUBLIC, _OWNER = 2200, 10
 _NUMERIC = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UBIGINT", "UINTEGER", "HUGEINT"}
@@ -289,14 +291,35 @@ def _rewritten(tree: Any, setting: Callable[[str], str | None]) -> Any:
             made = other
         elif other is not node:
             node.replace(other)
-    for node in made.find_all(exp.Func):
+    joined = 0
+    for node in made.find_all(exp.Func, exp.DPipe):
+        joined += _joined(node)
         name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
-        if name not in FUNCTIONS and name not in LOCAL_FUNCTIONS:
+        if (name not in FUNCTIONS and name not in LOCAL_FUNCTIONS) or joined > _MAX_JOINED:
             raise KeyError(name)
     for node in made.find_all(exp.Command, exp.DDL, exp.DML, exp.Copy, exp.Pragma, exp.Attach):
         if not isinstance(node, exp.Query):
             raise KeyError(type(node).__name__)
     return made
+
+
+def _joined(node: Any) -> int:
+    """Return how many texts a node joins: what is joined again and again grows beyond all memory."""
+    match node:
+        case exp.Concat() | exp.ConcatWs():
+            return len(node.expressions)
+        case exp.Replace():
+            return _MAX_JOINED // 2
+        case _:
+            return int(isinstance(node, exp.DPipe))
+
+
+def _bounded(node: Any) -> Any:
+    """Return a series of few numbers."""
+    first, last = node.args["start"], node.args["end"]
+    start = exp.Greatest(this=first, expressions=[exp.Literal.number(0)])
+    end = exp.Least(this=last, expressions=[exp.Literal.number(_MAX_SERIES)])
+    return type(node)(start=start, end=end)
 
 
 def _without_schemas(node: Any) -> Any:
@@ -321,7 +344,8 @@ def _rewrite(node: Any, setting: Callable[[str], str | None], own: Iterable[str]
         case exp.Cast():
             return _cast(node)
         case exp.Func():
-            return _called(node, setting)
+            is_series = isinstance(node, exp.GenerateSeries | exp.ExplodingGenerateSeries)
+            return _bounded(node) if is_series else _called(node, setting)
         case exp.Column() if node.name.lower() in ("current_user", "session_user", "user") and not node.table:
             quoted = node.this.args.get("quoted")
             return node if quoted else exp.Literal.string(setting("current_user") or "")

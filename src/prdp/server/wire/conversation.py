@@ -103,6 +103,11 @@ class Conversation:
         return self._session is not None
 
     @property
+    def user(self) -> str:
+        """The name of who has logged in; empty before."""
+        return "" if self._session is None else self._session.user
+
+    @property
     def is_full(self) -> bool:
         """Whether no more should be read from the socket for now."""
         return len(self._buffer) > messages.MAX_MESSAGE

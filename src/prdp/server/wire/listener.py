@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from prdp.errors import InvalidRequest
 from prdp.noise.entropy import SystemEntropy
@@ -27,7 +28,9 @@ from prdp.server.wire.session import WireSession
 from prdp.serving.connections import Rates, network_of
 from prdp.serving.process import allow_files
 
-_THREADS = 8
+_THREADS, _LOGIN_THREADS = 8, 2
+_AT_ONCE_EACH = 4
+"""Statements of one person, over all connections, that are worked on at once: others have threads too."""
 _AT_ONCE = 128
 _LAST_SECONDS = 1.0
 
@@ -75,6 +78,8 @@ class WireServer:
         self.by_keys: dict[tuple[int, int], WireConnection] = {}
         self.strangers: Counter[str] = Counter()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="prdp-wire")
+        self.login_threads = ThreadPoolExecutor(_LOGIN_THREADS, thread_name_prefix="prdp-wire-login")
+        self.turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self.port = 0
         self._catalogues: dict[tuple[str, ...], Catalogue] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,6 +98,10 @@ class WireServer:
         asker = WireAsker(self.service, token, self._catalogues)
         asker.person()
         return WireSession(asker, user, database)
+
+    def turn(self, person: str) -> asyncio.Semaphore:
+        """Return what a person's statements wait for, of whichever connection."""
+        return self.turns.setdefault(person, asyncio.Semaphore(_AT_ONCE_EACH))
 
     def cancel(self, process: int, secret: int) -> None:
         """Detach whoever waits by these numbers."""
@@ -143,7 +152,8 @@ class WireServer:
             with suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._ended.set)
             self._thread.join(10)
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self.threads, self.login_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 class WireConnection(asyncio.Protocol):
@@ -194,8 +204,9 @@ class WireConnection(asyncio.Protocol):
             self._task.cancel()
 
     def pause_writing(self) -> None:
-        """Do no more work for a client that does not read."""
+        """Neither work for a client that does not read, nor hear what else it wants."""
         self._may_write.clear()
+        self._transport.pause_reading()
         patience = self._server.patience
         self._reading = asyncio.get_running_loop().call_later(patience.read_seconds, self.abort)
 
@@ -204,6 +215,7 @@ class WireConnection(asyncio.Protocol):
         self._may_write.set()
         if self._reading is not None:
             self._reading.cancel()
+        self._drive()
 
     def abort(self) -> None:
         """Hang up."""
@@ -248,7 +260,7 @@ class WireConnection(asyncio.Protocol):
             self._known()
             if self._timer is not None:
                 self._timer.cancel()
-        if talk.is_full:
+        if talk.is_full or not self._may_write.is_set():
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
@@ -288,9 +300,9 @@ class WireConnection(asyncio.Protocol):
     async def _do(self, work: Work) -> None:
         """Do work in a thread, and wait for answers; whoever cancels is detached, and learns no time."""
         await self._may_write.wait()
-        loop, run = asyncio.get_running_loop(), work.run
+        run = work.run
         while True:
-            outcome = await loop.run_in_executor(self._server.threads, _outcome, run)
+            outcome = await self._worked_out(run)
             if not isinstance(outcome, WaitUntil):
                 break
             if await self._is_cancelled_before(outcome.at):
@@ -298,6 +310,17 @@ class WireConnection(asyncio.Protocol):
                 break
             run = outcome.then
         self._conversation.finish(outcome)
+
+    async def _worked_out(self, run: Callable[[], Any]) -> Any:
+        """Return what work gives: logins have threads of their own, and nobody has all of the others."""
+        loop, server, user = asyncio.get_running_loop(), self._server, self._conversation.user
+        if not user:
+            return await loop.run_in_executor(server.login_threads, _outcome, run)
+        turn = server.turn(user.rpartition(".")[0])
+        await turn.acquire()
+        worked = loop.run_in_executor(server.threads, _outcome, run)
+        worked.add_done_callback(lambda _: turn.release())
+        return await asyncio.shield(worked)  # who hangs up meanwhile has had the turn until it ends
 
     async def _is_cancelled_before(self, at: float) -> bool:
         try:

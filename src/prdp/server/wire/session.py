@@ -163,6 +163,8 @@ class WireSession:
 
     def _question_of(self, text: FilledStatement) -> tuple[FilledStatement, bool]:
         """Return a statement without EXPLAIN, and whether it is a dry run."""
+        if len(text.text) > MAX_STATEMENT:
+            raise WireError.of("too_large")
         found = re.match(r"\s*explain\s+(?:\([^)]*\)\s*|(?:verbose|analyze)\s+)?", text.text, re.IGNORECASE)
         if found is None:
             return text, self._settings.get("prdp.explain") == "on"

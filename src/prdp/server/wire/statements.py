@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from prdp.server.planning import MAX_STATEMENT
 from prdp.server.wire.failures import WireError
 
 MAX_STATEMENTS = 100
 """Statements of one text; its characters; and the parameters of a statement."""
 MAX_PARAMETERS = 1_000
 MAX_CHARACTERS = 100_000
+_READ_KEPT = 16
+"""Statements whose tokens are kept, of all connections: they take a hundred times the text's room."""
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
@@ -42,18 +45,21 @@ class WireToken:
         return self.text[1:-1].replace('""', '"') if self.kind == "name" else self.text.lower()
 
 
-def tokens(text: str) -> list[WireToken]:
+def tokens(text: str) -> tuple[WireToken, ...]:
     """Return the tokens of a text, without blanks and comments.
 
     >>> [(token.kind, token.text) for token in tokens("SELECT $1 -- one")]
     [('word', 'SELECT'), ('parameter', '$1')]
     """
     found = ((match.lastgroup or "", match) for match in _TOKEN.finditer(text))
-    return [
+    return tuple(
         WireToken("body" if kind == "mark" else kind, match[0], match.start())
         for kind, match in found
         if kind != "space"
-    ]
+    )
+
+
+_kept_tokens = lru_cache(_READ_KEPT)(tokens)
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,10 @@ class SentStatement:
     text: str
     offset: int = 0
 
-    @cached_property
-    def tokens(self) -> list[WireToken]:
+    @property
+    def tokens(self) -> tuple[WireToken, ...]:
         """Its tokens."""
-        return tokens(self.text)
+        return _kept_tokens(self.text)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -115,6 +121,8 @@ def split(text: str) -> list[SentStatement]:
     known = tokens(text)
     ends = [token.start for token in known if token.text == ";"] + [len(text)]
     for end in ends:
+        if end - start > MAX_STATEMENT:
+            raise WireError.of("too_large")
         if any(start <= token.start < end for token in known):
             found.append(SentStatement(text[start:end], start))
         if len(found) > MAX_STATEMENTS:
