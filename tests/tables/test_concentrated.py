@@ -42,15 +42,15 @@ def kept(folder: Path, notion: str) -> prdp.Table:
     )
 
 
-def lost(drawn: Fraction, e: Fraction, *, gaussian: bool) -> float:
-    """Return what a mechanism drawn at a share loses of a record: it is pure, or its noise Gaussian."""
+def lost(drawn: Fraction, e: Fraction, *, concentrated: bool) -> float:
+    """Return what a mechanism drawn at a share loses of a record: it is pure, or its proof is about P(r)."""
     x = float(drawn * e)
-    return x * x / 2 if gaussian else x * math.tanh(x / 2)
+    return x * x / 2 if concentrated else x * math.tanh(x / 2)
 
 
 QUERIES = [
     prdp.count(), prdp.sum("balance"), prdp.mean("balance"), prdp.median("balance"), prdp.max("balance"),
-    prdp.min("balance"), prdp.count_distinct("age"), prdp.std("age"),
+    prdp.min("balance"), prdp.count_distinct("age"), prdp.std("age"), prdp.quantile("age", [0.1, 0.5, 0.9]),
 ]  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_no_step_is_drawn_at_more_than_its_share_of_any_record(
     levels = table.policy.deep_levels
     for e in (levels.at_least, Fraction(1), levels.at_most):
         losses = [
-            lost(step.drawn_share, e, gaussian=getattr(step.mechanism, "gaussian", False))
+            lost(step.drawn_share, e, concentrated=getattr(step.mechanism, "concentrated", False))
             for step in plan.steps
         ]
         assert sum(losses) <= float(Fraction(share) * e * e / 2) * (1 + 1e-9)
@@ -97,8 +97,8 @@ def test_shares_of_several_queries_are_divided_and_each_part_is_drawn_at_its_roo
     assert sum(shares_drawn(plan.queries)) <= Fraction(1, 2)
     for one in plan.queries:
         for step in one.steps:
-            gaussian = getattr(step.mechanism, "gaussian", False)
-            assert lost(step.drawn_share, Fraction(4), gaussian=gaussian) <= float(step.share * 8) * (
+            concentrated = getattr(step.mechanism, "concentrated", False)
+            assert lost(step.drawn_share, Fraction(4), concentrated=concentrated) <= float(step.share * 8) * (
                 1 + 1e-9
             )
 
@@ -215,7 +215,9 @@ def test_a_mechanism_of_the_callers_own_is_given_a_pure_epsilon_within_the_share
 def test_explain_says_what_is_drawn_of_the_share() -> None:
     said = opened().explain(prdp.count(), share="1/4")
     assert "Gaussian noise with share 0.5 of e(r), the root of 2 P(r); proofs/concentrated.md" in said
-    assert "a pure mechanism with share 0.5" in opened().explain(prdp.max("age"), share="1/4")
+    for query in (prdp.max("age"), prdp.median("age")):
+        assert "exponential choices with share 0.5" in opened().explain(query, share="1/4")
+    assert "a pure mechanism with share 0.5" in opened().explain(prdp.count_distinct("age"), share="1/4")
     assert "e(r)" not in opened("pure").explain(prdp.count(), share="1/4")
 
 
