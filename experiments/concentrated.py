@@ -1,8 +1,8 @@
 """Errors of pure and of concentrated privacy by the number of tables, at matched promises.
 
-Run ``python -m experiments.concentrated [--data FOLDER] [--runs N]``. Each of k tables has the share 1/k,
-and all of them are drawn alike, so that one is drawn often. An error is the median of |answer - truth|
-over the truth, in percent.
+Run ``python -m experiments.concentrated [--data FOLDER] [--runs N] [--ranks]``. Each of k tables has the
+share 1/k, and all of them are drawn alike, so that one is drawn often. An error is the median of
+|answer - truth| over the truth, in percent.
 
 Two promises are matched. *Within the notion*: P = E·tanh(E/2), which a pure policy E keeps. *At (ε, δ)*: the
 P whose loss is (E, 10^-6)-private; where E differs by record by the formula P + 2·√(P·ln(1/δ)) = E, which
@@ -77,13 +77,28 @@ def sets(data: Path | None) -> Iterator[tuple[str, NDArray[Any]]]:
         yield name, np.maximum(values.astype(np.int64), 0)
 
 
-def errors(table: prdp.Table, query: Any, truth: float, runs: int) -> list[float]:
-    """Return the errors in percent, by the number of tables."""
+RANKED = ("E = 1", "E = 10000 / v")
+DECILES = [tenth / 10 for tenth in range(1, 10)]
+
+
+def queries(values: NDArray[Any], *, ranks: bool) -> Iterator[tuple[Any, Any]]:
+    """Yield queries and their true answers."""
+    if not ranks:
+        yield prdp.count(), len(values)
+        yield prdp.sum("v"), int(values.sum())
+        return
+    yield prdp.median("v"), np.median(values)
+    yield prdp.quantile("v", DECILES), np.quantile(values, DECILES)
+    yield prdp.max("v"), values.max()
+
+
+def errors(table: prdp.Table, query: Any, truth: Any, runs: int) -> list[float]:
+    """Return the errors in percent, by the number of tables; of several answers the median error of all."""
     found = []
     for k in TABLES:
         drawn: Any = table.plan(query, share=Fraction(1, k)).draw(table._reader, Seeded(SEED + k), runs)  # noqa: SLF001
-        answers = np.array([float(one.releases[0][0].exact) for one in drawn])
-        found.append(float(np.median(np.abs(answers - truth))) / truth * 100)
+        answers = np.array([[float(answer.exact) for answer in one.releases[0]] for one in drawn])
+        found.append(float(np.median(np.abs(answers - truth) / truth)) * 100)
     return found
 
 
@@ -92,15 +107,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--ranks", action="store_true", help="quantiles and maxima, under two policies")
     given = parser.parse_args()
     print("| set | query | policy | notion |", " | ".join(map(str, TABLES)), "|")
     print("|---|---|---|---|" + "---|" * len(TABLES))
     for name, values in sets(given.data):
         for policy, expression in POLICIES.items():
+            if given.ranks and policy not in RANKED:
+                continue
             for notion, one in policies(expression):
                 most = 10 ** math.ceil(math.log10(values.max()))
                 table = prdp.open({"v": values}, policy=one, bounds={"v": (0, most)}, synthetic=True)
-                for query, truth in ((prdp.count(), len(values)), (prdp.sum("v"), int(values.sum()))):
+                for query, truth in queries(values, ranks=given.ranks):
                     shown = (f"{error:.2g}" for error in errors(table, query, truth, given.runs))
                     print(f"| {name} | {query} | {policy} | {notion} |", " | ".join(shown), "|", flush=True)
 

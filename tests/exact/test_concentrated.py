@@ -29,8 +29,10 @@ from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import Twin
+from tests.exact import test_joint
 from tests.exact.test_choice import HALF, LARGEST, steps_near
 from tests.exact.test_clip import FINDER, OffLattice, Unclipped
+from tests.exact.test_joint import COARSE as COARSE_JOINT
 from tests.exact.test_rank import (
     CHOICE,
     FULL,
@@ -43,6 +45,7 @@ from tests.exact.test_rank import (
     ranges_at,
     sides_at,
 )
+from tests.exact.units_universe import UNITS
 from tests.exact.universe import RECORDS, OnThisUniverse, Record, summary_of, with_budgets_raised
 
 GAUSSIAN = FINDER.with_gaussian()
@@ -143,7 +146,8 @@ class TestConcentratedMax(Concentrated):
 
     mechanism = LARGER
     runs, edge_stride = 40, 8
-    crowded = ("eighth", "step", "step further in")
+    shares = (Fraction(1),)
+    crowded = ("step further in",)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "eighth": (lambda law: law.first, HALF),
         "step": (lambda law: steps_near(law, -1), HALF),
@@ -178,10 +182,11 @@ ROOT_OF_TWO = Fraction(99, 70)
 class TestConcentratedMedian(Concentrated):
     """Ranges by exponential choices: the squares of the parts make 1."""
 
-    tied_at, runs, edge_stride = Fraction(10_000), 20, 8
+    tied_at, runs, edge_stride = Fraction(10_000), 8, 8
+    shares = (Fraction(1),)
     mechanism = ranked()
     records = (*RECORDS, {**RECORDS[2], "v": 12})
-    crowded: Sequence[str] = ("range, light weights", "range, full weights")
+    crowded: Sequence[str] = ("range, light weights",)
     loose: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("range, light weights", "range, full weights"), ONE_SIDED
     )
@@ -207,9 +212,10 @@ class TestConcentratedMedian(Concentrated):
 class TestConcentratedQuantiles(Concentrated):
     """Each of k choices may be the root of k times narrower, and not more."""
 
-    tied_at, runs, edge_stride = Fraction(10**6), 20, 8
+    tied_at, runs, edge_stride = Fraction(10**6), 8, 8
     mechanism = ranked(quantiles=(Fraction(9, 10), HALF))
     variant_of = TestConcentratedMedian
+    shares = (Fraction(1),)
     records = RECORDS[1:5]
     loose: ClassVar[Mapping[str, str]] = {"both": ONE_SIDED}
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
@@ -243,6 +249,35 @@ def test_squares_of_the_parts_of_ranks_leave_next_to_nothing(levels: Levels, sha
     assert 1 - Fraction(1, 10**5) < sum(part * part for part in parts) <= 1
     warm = WarmRank.tuned(rank, (3,), Fraction(2), "charge 1", close=True)
     assert warm.choice**2 + warm.answer**2 + rank.scout**2 + rank.sides**2 <= 1
+
+
+class TestConcentratedGroupsOfUnits(test_joint.TestOneUnit):
+    """Totals of several groups that a unit moves together, each with the noise of one."""
+
+    mechanism = replace(COARSE_JOINT, finder=GAUSSIAN, gaussian=True)
+    compared = staticmethod(concentrated_loss)
+    caught_by = 1e-4
+    variant_of = TestConcentratedSum
+    shares = (Fraction(1),)
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        test_joint.MUCH: (lambda law: law.laws[0].then(5), TOTAL_PART),
+    }
+
+    def promised(self, budget: float, share: float) -> float:
+        return (share * budget) ** 2 / 2
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "a cap for each cell": Twin(
+                test_joint.scaled_as(test_joint.separately, self.mechanism), test_joint.MUCH
+            )
+        }
+
+    def test_some_unit_comes_close_to_what_it_may_lose(self) -> None:
+        self.records = UNITS[1:4]
+        found = self.worst(self.law, test_joint.MUCH, Fraction(1))
+        assert found.measured / found.promised > 0.65  # of the budget, four fifths
 
 
 def with_totals(summary: Summary, share: Fraction, changed: Callable[[Noisy], Noisy]) -> Gated:

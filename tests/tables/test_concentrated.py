@@ -133,6 +133,22 @@ def test_groups_are_drawn_at_once_and_as_each_alone() -> None:
     assert np.abs(numbers.mean(axis=0) - 10_000).max() < 40
 
 
+def test_groups_that_a_unit_is_in_have_gaussian_noise_and_intervals_that_cover_the_truth() -> None:
+    """Each unit has a row in either group. Of 200 draws, 95 % may miss 10 times; 28 would be 6 deviations."""
+    table = opened(privacy_unit="who", max_rows=2)
+    plan = table.group_by("job", keys=["chef", "clerk"]).plan(prdp.count(), share="1/10")
+    (query,) = plan.queries
+    (step,) = query.steps
+    assert (query.together, step.mechanism.name) == ("joint", "joint")
+    assert step.drawn_share == root_below(Fraction(1, 10))
+    drawn: Any = plan.draw(table._reader, Seeded(4), 200)
+    for group in range(2):
+        answers = [one.releases[group][0] for one in drawn]
+        assert all(answer.noise == "gaussian" for answer in answers)
+        missed = sum(not low <= 10_000 <= high for low, high in (one.interval() for one in answers))
+        assert missed <= 28
+
+
 def test_a_record_on_the_edge_of_at_least_takes_part_and_one_below_does_not() -> None:
     rows = {"p": np.array([0.25, 0.2, 3.0, 1.0])}
     policy = prdp.Policy("p", at_least="1/4", at_most=2, notion="zcdp")

@@ -250,7 +250,7 @@ def _notion(step: Step) -> str:
     """Return what of a mechanism is by the concentrated notion, in words."""
     if not getattr(step.mechanism, "concentrated", False):
         return "a pure mechanism"
-    return "Gaussian noise" if isinstance(step.mechanism, Clip) else "exponential choices"
+    return "Gaussian noise" if getattr(step.mechanism, "gaussian", False) else "exponential choices"
 
 
 def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:
