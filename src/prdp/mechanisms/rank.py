@@ -98,8 +98,9 @@ def rest_of(parts: Iterable[Fraction], *, concentrated: bool) -> Fraction:
     (Fraction(2, 5), Fraction(4, 5))
     """
     if not concentrated:
-        return 1 - sum(parts)
-    return root_below(max(Fraction(0), 1 - sum(part * part for part in parts)), _PART_BITS)
+        return 1 - sum(parts, Fraction(0))
+    squares = sum((part * part for part in parts), Fraction(0))
+    return root_below(max(Fraction(0), 1 - squares), _PART_BITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Rank:
     def __post_init__(self) -> None:
         if not self.quantiles or not all(0 < quantile < 1 for quantile in self.quantiles):
             raise ValueError("a quantile lies between 0 and 1, and there is at least one")
-        searched = [(self.answer,)]
+        searched: list[tuple[Fraction, ...]] = [(self.answer,)]
         if self.finder is not None:
             searched = [(self.finder.gate, each.choice, each.answer) for _, each in self.finder.tunings]
         power = 2 if self.concentrated else 1
