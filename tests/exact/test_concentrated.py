@@ -226,7 +226,8 @@ class TestConcentratedQuantiles(Concentrated):
         return {"each as wide as one alone": Twin(self._alike, "both")}
 
     def _alike(self, summary: Summary, share: Fraction) -> Law:
-        return ranked(Sharper, quantiles=(Fraction(9, 10), HALF), factor=ROOT_OF_TWO).law(summary, share)
+        law: Law = ranked(Sharper, quantiles=(Fraction(9, 10), HALF), factor=ROOT_OF_TWO).law(summary, share)
+        return law
 
 
 def test_parts_of_ranks_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None:
@@ -251,14 +252,15 @@ def test_squares_of_the_parts_of_ranks_leave_next_to_nothing(levels: Levels, sha
     assert warm.choice**2 + warm.answer**2 + rank.scout**2 + rank.sides**2 <= 1
 
 
-class TestConcentratedGroupsOfUnits(test_joint.TestOneUnit):
+class TestConcentratedGroupsOfUnits(test_joint.TestSums):
     """Totals of several groups that a unit moves together, each with the noise of one."""
 
     mechanism = replace(COARSE_JOINT, finder=GAUSSIAN, gaussian=True)
     compared = staticmethod(concentrated_loss)
     caught_by = 1e-4
     variant_of = TestConcentratedSum
-    shares = (Fraction(1),)
+    records = test_joint.TestOneUnit.records
+    max_records = 1
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         test_joint.MUCH: (lambda law: law.laws[0].then(5), TOTAL_PART),
