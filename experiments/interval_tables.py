@@ -119,6 +119,53 @@ def paired(before: Path, after: Path) -> Pairs:
     return [(first[name], second[name]) for name in first if name in second]
 
 
+def by_kind(pairs: Pairs) -> Iterator[str]:
+    """Yield what two runs came to by kind and share, over lines with a mass of 300 over the share."""
+    heads = "kind | | share | lines | width, median | highest | whole, median | said, least | missing"
+    yield f"| {heads} |\n{'|---' * 9}|"
+    rich = [pair for pair in pairs if not pair[1].lean]
+    for name in dict.fromkeys((two.kind, two.share, two.by) for _, two in rich):
+        sides = list(zip(*(pair for pair in rich if name == _kind_of(pair[1])), strict=True))
+        cells = (
+            _change(sides, lambda side: float(np.median(_widths(side))), 1),
+            _change(sides, lambda side: max(_widths(side)), 1),
+            _change(sides, lambda side: float(np.median([line.whole for line in side])), 3),
+            _change(sides, lambda side: min(line.said for line in side), 3),
+            _change(sides, lambda side: 100 * float(np.mean([line.missing for line in side])), 0) + " %",
+        )
+        kind, share, by = name
+        yield f"| {kind} | {by} | {share} | {len(sides[0])} | {' | '.join(cells)} |"
+
+
+def _kind_of(line: Line) -> tuple[str, str, str]:
+    return line.kind, line.share, line.by
+
+
+def _change(sides: Sequence[Sequence[Line]], figure: Callable[[Sequence[Line]], float], digits: int) -> str:
+    """Return a figure of the lines before and after."""
+    return " → ".join(f"{figure(side):.{digits}f}" for side in sides)
+
+
+def warmed(pairs: Pairs, lines: Sequence[Line]) -> Iterator[str]:
+    """Yield what answers came to that start from an earlier one, beside those that do not."""
+    yield f"| kind | lines | width | highest | error | said, least |\n{'|---' * 6}|"
+    alone = {(two.set, two.kind, two.share): two for _, two in pairs if two.by.startswith("alone")}
+    warm = [
+        (alone[key], line)
+        for line in lines
+        if ", warm" in line.by and (key := (line.set, line.kind, line.share)) in alone
+    ]
+    for kind in dict.fromkeys(line.kind for _, line in warm):
+        here = [(cold, line) for cold, line in warm if line.kind == kind]
+        widths = [line.width / cold.width for cold, line in here]
+        errors = _geometric([line.error / cold.error for cold, line in here])
+        said = min(line.said for _, line in here)
+        yield (
+            f"| {kind} | {len(here)} | × {np.median(widths):.2f} | × {max(widths):.2f} | "
+            f"× {errors:.2f} | {said:.3f} |"
+        )
+
+
 def compared(pairs: Pairs) -> Iterator[str]:
     """Yield every line of two runs beside each other."""
     yield f"| set | kind | | share | width | whole | said | missing | error |\n{'|---' * 9}|"
@@ -173,25 +220,25 @@ AIMS = (
         coverage=0.90,
     ),
     Aim(
-        "sums and means, mass from 1,000 on",
+        "sums, means ≥ 1,000",
         lambda line: _added(line) and line.set not in (*HEAVY, *STEEP) and line.mass >= 1_000,
         width=4,
         coverage=0.93,
     ),
     Aim(
-        "the same, log-normal 1 and 1.5",
+        "log-normal 1 and 1.5",
         lambda line: _added(line) and line.set in STEEP and line.mass >= 1_000,
         width=10,
         coverage=0.93,
     ),
     Aim(
-        "sums and means, mass 300 to 1,000",
+        "sums, means < 1,000",
         lambda line: _added(line) and line.set not in HEAVY and line.mass < 1_000,
         width=4,
         coverage=0.93,
     ),
     Aim(
-        "sums and means, heavier tails, mass from 1,000 on",
+        "sums, means, heavy",
         lambda line: _added(line) and line.set in HEAVY and line.mass >= 1_000,
         width=4,
         coverage=0.85,
@@ -237,9 +284,6 @@ def aims(pairs: Pairs) -> Iterator[str]:
 def _aimed(aim: Aim, pairs: Pairs) -> str:
     sides: Sequence[Sequence[Line]] = list(zip(*pairs, strict=True))
 
-    def change(figure: Callable[[Sequence[Line]], float], digits: int) -> str:
-        return " → ".join(f"{figure(side):.{digits}f}" for side in sides)
-
     def covered(line: Line) -> float:
         return line.said if aim.of_said else line.whole
 
@@ -247,13 +291,13 @@ def _aimed(aim: Aim, pairs: Pairs) -> str:
         aim.about,
         f"{len(pairs)}",
         f"{aim.width:g}" if math.isfinite(aim.width) else "",
-        change(lambda side: float(np.median(_widths(side))), 1),
-        change(lambda side: max(_widths(side)), 1),
+        _change(sides, lambda side: float(np.median(_widths(side))), 1),
+        _change(sides, lambda side: max(_widths(side)), 1),
         f"{aim.coverage:.2f}" if aim.coverage else "",
-        change(lambda side: float(np.median([covered(line) for line in side])), 3),
-        change(lambda side: min(covered(line) for line in side), 3),
-        change(lambda side: 100 * float(np.mean([line.missing for line in side])), 0) + " %",
-        change(lambda side: sum(not aim.misses(line) for line in side), 0),
+        _change(sides, lambda side: float(np.median([covered(line) for line in side])), 3),
+        _change(sides, lambda side: min(covered(line) for line in side), 3),
+        _change(sides, lambda side: 100 * float(np.mean([line.missing for line in side])), 0) + " %",
+        _change(sides, lambda side: sum(not aim.misses(line) for line in side), 0),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -42,11 +42,13 @@ from experiments.interval_tables import (
     HEAD,
     Line,
     aims,
+    by_kind,
     compared,
     hardest,
     paired,
     read,
     summary,
+    warmed,
     written,
 )
 from experiments.yardsticks import Floats, trimmed
@@ -520,7 +522,8 @@ def main() -> None:
         return
     if asked.before and asked.after:
         pairs = paired(asked.before, asked.after)
-        print("\n".join(compared(pairs) if asked.lines else (*aims(pairs), "", *hardest(pairs))))
+        tables = by_kind(pairs), aims(pairs), warmed(pairs, read(asked.after)), hardest(pairs)
+        print("\n\n".join("\n".join(each) for each in ([compared(pairs)] if asked.lines else tables)))
         return
     shares = tuple(map(Fraction, asked.shares.split(",")))
     runs = min(asked.runs, 50) if asked.quick else asked.runs

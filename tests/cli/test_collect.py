@@ -110,6 +110,7 @@ def test_categories_bins_and_quantiles_are_distinguished_by_bounds(tmp_path: Pat
         assert json.loads(quickly("collect", "status", str(store), "--json").stdout)["reads"] == reads
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there_is_stated(tmp_path: Path) -> None:
     for command in ("serve", "status", "close", "result"):
         ran = by_itself("collect", command, str(tmp_path / "nothing"))
@@ -180,6 +181,7 @@ def changed(facts: Any, value: Any) -> Iterator[Any]:
             yield copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
 def test_whatever_another_server_answers_is_refused_or_shown_harmlessly(
     value: Any, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ def is_harmless(text: str, but: str = "\n") -> bool:
     return all(letter.isprintable() or letter in but for letter in text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "csv", "json", "html", "md", "tex"])
 @pytest.mark.parametrize("columns", [40, 200])
 def test_answers_obey_nobody(folder: Path, form: str, columns: int) -> None:

@@ -57,6 +57,7 @@ def shell(home: Path) -> Iterator[Any]:
     second.close(force=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

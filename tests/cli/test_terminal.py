@@ -87,6 +87,7 @@ def test_bash_completes_commands_and_ledgers(tmp_path: Path) -> None:
     assert "Traceback" not in finished(shell)
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_the_program_alone_also_when_grpc_is_at_work() -> None:
     """With gRPC's own handlers of forks, about one start in ten begins with a line of gRPC's."""
     grpc = pytest.importorskip("grpc")

@@ -56,6 +56,7 @@ def flood(port: int, treat: Callable[[socket.socket], None]) -> list[socket.sock
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [None, FEW_FILES], ids=["usual", "few files"])
 @pytest.mark.parametrize("treat", [reset, junk, half, hold], ids=lambda treat: treat.__name__)
 def test_a_flood_of_connections_is_logged_in_a_few_lines(

@@ -8,6 +8,8 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
+import pytest
+
 from prdp.collector.client import Unserved, send
 from prdp.collector.rounds import tally_of
 from prdp.collector.store.sql import open_store
@@ -45,6 +47,7 @@ class Sender:
         return True
 
 
+@pytest.mark.slow
 def test_every_acknowledged_report_is_counted_once_although_the_collector_is_killed(address: str) -> None:
     known = begun(address, count_plan(), CLIENTS)
     with Server(address) as server:

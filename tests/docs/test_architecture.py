@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from benchmarks.tree import SUM, traces
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_drawn_way_of_a_sum_is_the_one_that_is_gone() -> None:
     drawing = TEXT.split("## The way of a query")[1].split("```")[1]
     drawn = [tuple(line.split()[:2]) for line in drawing.strip().splitlines()]

@@ -283,6 +283,3 @@ FORMS: Mapping[str, Keep] = {
     "Iceberg": iceberg,
     "Iceberg in folders": iceberg_in_folders,
 }
-
-LAKES = frozenset(name for name in FORMS if name.startswith(("Delta", "Iceberg")))
-"""Those that take longest to write."""

@@ -37,6 +37,7 @@ class CollatedTexts(RowContract):
         return [*ROW_RECORDS, *more]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collation", ["NFC", "NOCASE.NOACCENT"])
 class TestEveryFunctionOfCollatedTexts(CollatedTexts):
     """The collations that together do all that the others do."""

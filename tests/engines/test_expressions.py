@@ -60,6 +60,7 @@ def assert_agree(engine: duckdb.DuckDBPyConnection, nodes: list[Node], doubles_a
             assert same(found, expected, doubles_apart), (canonical(node), record, found, expected)
 
 
+@pytest.mark.slow
 @quick
 @given(nodes=st.lists(numbers(), min_size=3, max_size=8))
 def test_numbers_are_the_very_same_doubles(engine: duckdb.DuckDBPyConnection, nodes: list[Node]) -> None:
@@ -211,6 +212,7 @@ def test_a_column_of_any_name_is_read() -> None:
     assert found == 1 / (1 / 3 + 160)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=50, max_size=100))
 def test_a_constant_is_the_very_same_double_in_sql(values: list[float]) -> None:

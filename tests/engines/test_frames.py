@@ -57,6 +57,7 @@ def column(source: object) -> list[Any]:
     return [row[0] for row in engine.rows_of('SELECT CAST("c" AS VARCHAR) FROM prdp_records')]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.one_of(st.none(), labels), max_size=5))
 def test_a_categorical_column_holds_texts_whatever_its_categories_are(values: list[Any]) -> None:

@@ -35,6 +35,7 @@ def arrow_of(tables: Tables) -> dict[str, pyarrow.Table]:
     }
 
 
+@pytest.mark.slow
 class TestFrames(JoinContract):
     def engine(self, tables: Tables) -> SqlEngine:
         return open_tables(arrow_of(tables), {})

@@ -177,24 +177,28 @@ def changed_kinds(records: Sequence[StoredRecord], folder: Path) -> SqlEngine:
     return open_source(held.with_columns(moments), None)
 
 
+STORAGES: Mapping[str, Storage] = {
+    "frame": lambda records, _: open_source(kept(records), None),
+    "sorted frame": lambda records, _: open_source(kept(records).sort("x", "v"), None),
+    "file": written(),
+    "file, all statistics": written(statistics="full", row_group_size=5),
+    "file, no statistics": written(statistics=False),
+    "file of pyarrow": written_by_pyarrow,
+    "other kinds": changed_kinds,
+}
+
+
 class TestStorage(StorageContract):
     brief = True
 
     def storages(self) -> Mapping[str, Storage]:
-        return {
-            "frame": lambda records, _: open_source(kept(records), None),
-            "sorted frame": lambda records, _: open_source(kept(records).sort("x", "v"), None),
-            "file": written(),
-            "file, all statistics": written(statistics="full", row_group_size=5),
-            "file, no statistics": written(statistics=False),
-            "file of pyarrow": written_by_pyarrow,
-            "other kinds": changed_kinds,
-        }
+        return {name: STORAGES[name] for name in ("sorted frame", "file, all statistics")}
 
 
 @pytest.mark.slow
-class TestStorageInFull(TestStorage):
-    brief = False
+class TestStorageInFull(StorageContract):
+    def storages(self) -> Mapping[str, Storage]:
+        return STORAGES
 
 
 class TestJoins(JoinContract):

@@ -202,6 +202,7 @@ by_chooser = pytest.mark.parametrize("choose", CHOOSERS, ids=["overlap", "nulls"
 by_shares = pytest.mark.parametrize("shares", SHARES, ids=str)
 
 
+@pytest.mark.slow
 @by_chooser
 @by_shares
 def test_a_row_that_is_edited_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
@@ -214,6 +215,7 @@ def test_an_unit_loses_no_more_than_its_largest_budget(choose: Chooser, shares: 
     assert excess(World(privacy_unit=True), UNITS, shares, choose) <= 1e-9
 
 
+@pytest.mark.slow
 @by_chooser
 @by_shares
 def test_an_unit_with_one_row_loses_no_more_than_its_largest_budget(choose: Chooser, shares: Shares) -> None:
@@ -260,6 +262,7 @@ def valid_first(held: Held, text: str) -> Held:
     return tuple(tuple(row for row in own if row[2] is not None) for own in held)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [filtered_first, valid_first])
 def test_own_rows_that_are_counted_after_others_were_left_out_are_caught(
     before: Callable[[Held, str], Held],

@@ -88,6 +88,7 @@ def items_one_by_one(tables: Database) -> Database:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "text"),
     [

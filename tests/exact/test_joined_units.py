@@ -176,6 +176,7 @@ def test_no_unit_loses_more_than_its_budget_by_the_whole_law() -> None:
     assert excess(by_town, prdp.sum("price"), whole, 1.0) <= TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [total, members, by_town, by_colour])
 def test_no_unit_loses_more_than_its_budget_by_the_parts_it_divides_it_into(asked: Asked) -> None:
     """Divided among the results of the join that contain it, over all groups together."""
@@ -234,6 +235,7 @@ def invalid_skipped(tables: Database) -> Database:
     return {**tables, "people": [row for row in tables["people"] if POLICY.budget({"eps": row[1]})]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "asked"),
     [
@@ -248,6 +250,7 @@ def test_reading_units_in_another_way_breaks_the_promise(twin: Any, asked: Asked
     assert excess(asked, prdp.sum("price"), much_clipped, float(TOTAL_PART), twin) > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("twin", "asked"),
     [

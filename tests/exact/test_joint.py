@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from prdp.cells.measure import Measure
 from prdp.cells.units import Caps, UnitGroups
+from prdp.mechanisms._tail import OCTAVES
 from prdp.mechanisms.joint import Joint
-from prdp.noise.laws import Gated, Law
-from prdp.testing.mechanism_contract import MechanismContract, Twin
+from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.testing.mechanism_contract import MechanismAnswers, MechanismContract, Twin
+from tests.exact import test_tail
 from tests.exact.test_clip import CHOICE_PART, FINDER, GATE_PART, TOTAL_PART, quieter
 from tests.exact.units_universe import UNITS, Record, budget, in_groups, unit, with_budget
 from tests.exact.universe import MEASURE
@@ -113,6 +115,58 @@ class TestUnits(TestSums):
 
     def twins(self) -> Mapping[str, Twin]:
         return {"groups clipped separately": Twin(scaled_as(separately), MUCH)}
+
+
+TAILS = Joint(test_tail.FINDER, finest_bits=0)
+OF_OCTAVES = "octaves, little clipped"
+
+
+def octaves(law: Any) -> Noisy:
+    """Return the octaves of a law of the totals of groups that is drawn after the point."""
+    return Noisy(law.values[-OCTAVES:], law.noises[-OCTAVES:])
+
+
+def once_for_each_group(units: UnitGroups, share: Fraction) -> Gated:
+    """Count a unit's budget in the octaves once for each of its groups; of tables of one unit."""
+    law = TAILS.law(units, share)
+    groups = sum(value != 0 for value in units.unclipped())
+
+    def rest(which: int) -> Then:
+        right: Any = law.laws[which]
+
+        def then(place: int) -> Noisy:
+            drawn = right.then(place)
+            masses = tuple(groups * mass for mass in drawn.values[-OCTAVES:])
+            return Noisy((*drawn.values[:-OCTAVES], *masses), drawn.noises)
+
+        return Then(right.first, then)
+
+    return replace(law, laws=tuple(map(rest, range(len(law.laws)))))
+
+
+class TestTails(TestSums):
+    """The masses by octaves beside the totals: one vector for all groups, with a unit in one of them."""
+
+    mechanism = TAILS
+    max_records = 1
+    runs = 100
+    variant_of = TestSums
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "octaves, much clipped": (lambda law: octaves(law.laws[0].then(12)), test_tail.TAIL_PART),
+        OF_OCTAVES: (lambda law: octaves(law.laws[0].then(16)), test_tail.TAIL_PART),
+    }
+
+    def untied(self, answers: MechanismAnswers, tables: Sequence[Any], share: Fraction) -> str:
+        """Compare answers with draws where masses are on so coarse a lattice that draws meet."""
+        right = self.mechanism
+        self.mechanism = replace(right, finder=replace(right.finder, gate_bits=test_tail.COARSEST))
+        try:
+            return super().untied(answers, tables, share)
+        finally:
+            self.mechanism = right
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"a unit once for each of its groups": Twin(once_for_each_group, OF_OCTAVES)}
 
 
 class TestOneUnit(TestSums):

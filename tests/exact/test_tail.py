@@ -84,6 +84,7 @@ class TestTailOfCounts(TestTail):
         return count_of(records)
 
 
+@pytest.mark.slow
 class TestTailOfBothSigns(TestTail):
     """Each sign has octaves of its own, below its own point."""
 

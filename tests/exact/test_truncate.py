@@ -72,6 +72,7 @@ def values(form: str, edges: int, nodes: int, shift: int) -> tuple[list[Fraction
     return points, [truncation.value(point) for point in points], [truncation.slack(p) for p in points]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("nodes", "shift"), [(5, 0), (7, 3)])
 def test_adding_an_edge_raises_the_cut_count_by_at_most_its_allowance(

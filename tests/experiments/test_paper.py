@@ -77,6 +77,7 @@ def test_a_second_run_does_no_job_again_and_writes_the_same_report(finished: Pat
     assert (finished / "partial.html").read_bytes() == report
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was_to_the_same_report(finished: Path, tmp_path: Path) -> None:
     going = subprocess.Popen(command(tmp_path), cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
     while not kept(tmp_path) and going.poll() is None:

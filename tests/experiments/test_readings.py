@@ -19,6 +19,8 @@ from prdp.local import Crowd
 from prdp.methods import Framework
 from prdp.testing import simulate
 
+pytestmark = pytest.mark.slow
+
 DATA = normal("readings", 20_000, size=20_000, seed=2)
 HALF = Fraction(1, 2)
 RUNS = 2000

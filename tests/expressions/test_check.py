@@ -80,6 +80,12 @@ def test_conditions_of_every_kind_of_column_are_accepted(text: str) -> None:
         ("CASE WHEN balance > 'five' THEN 1 END", "'five'", "'five' is not a number"),
         ("opened > '2025-02-30'", "'2025-02-30'", HOW_TO_WRITE_MOMENTS),
         ("opened > 'June'", "'June'", HOW_TO_WRITE_MOMENTS),
+        ("CASE WHEN active < 1 THEN 1 END", "active < 1", "no order"),
+        ("CASE WHEN active = balance THEN 1 END", "balance", "cannot be compared with a number"),
+        ("CASE WHEN active = 2 THEN 1 END", "2", "Write a true or false in place of this number."),
+        ("CASE WHEN balance IN [1, 2] THEN 1 END", "[", "A list is in parentheses: x IN (1, 2)."),
+        ("CASE WHEN balance > @limit THEN 1 END", "@", "Write the value itself: f'x > {limit}'."),
+        ("CASE WHEN count(*) > 5 THEN 1 END", "count", "Groups are filtered with HAVING in SQL."),
         ("CASE WHEN job IN ('a', 2) THEN 1 END", "2", "cannot be compared"),
         ("CASE WHEN balance = job THEN 1 END", "job", "a number cannot be compared with a text"),
         ("CASE WHEN balance = NULL THEN 1 END", "balance", "IS NULL"),
@@ -95,6 +101,14 @@ def test_a_misfit_is_refused_where_it_is(text: str, place: str, message: str) ->
     start, end = caught.value.span
     assert text[start:end] == place
     assert message in str(caught.value)
+
+
+def test_a_boolean_is_compared_with_0_and_1_as_in_sql() -> None:
+    assert canonical(checked("active = 1", Kind.BOOLEAN)) == canonical(checked("active = TRUE", Kind.BOOLEAN))
+    assert canonical(checked("0 <> active", Kind.BOOLEAN)) == canonical(
+        checked("FALSE <> active", Kind.BOOLEAN)
+    )
+    assert canonical(checked("active IN (0, 1.0)", Kind.BOOLEAN)) == "active IN (FALSE, TRUE)"
 
 
 def test_null_fits_wherever_a_value_does() -> None:

@@ -93,6 +93,7 @@ a_record_less = given(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @a_record_less
 def test_a_record_of_either_table_changes_the_cut_count_and_the_scan_as_little_as_it_may(

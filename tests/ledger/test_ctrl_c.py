@@ -17,6 +17,8 @@ import prdp
 from prdp.ledger import DurableLedger
 from tests.ledger.places import Place
 
+pytestmark = pytest.mark.slow
+
 ROWS = 400_000
 TIMES = 60
 

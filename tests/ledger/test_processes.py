@@ -54,6 +54,7 @@ def test_a_crowd_of_processes_leaves_a_sound_ledger(place: Place) -> None:
     assert sound
 
 
+@pytest.mark.slow
 def test_killed_processes_lose_no_charge_and_show_nothing_unrecorded(place: Place) -> None:
     found = kills(lambda name: place.beside(name).given, times=40, seed=1)
     assert 0 < found.pop("killed in time") < 40

@@ -38,6 +38,8 @@ from tests.ledger.tampering import (
 )
 from tests.postgres import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 FLIPS = 250
 FORK = multiprocessing.get_context("fork")
 

@@ -257,6 +257,7 @@ def test_lists_nested_deeply_anywhere_are_refused(text: str) -> None:
     assert refusal(text)
 
 
+@pytest.mark.slow
 def test_a_policy_of_too_many_constants_or_parts_is_refused() -> None:
     ones = ",".join(['["number",1]'] * (MAX_CONSTANTS + 1))
     assert "too large" in refusal(TEXT.replace(COLUMN, f'["in",{COLUMN},{ones}]'))

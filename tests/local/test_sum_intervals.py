@@ -18,6 +18,8 @@ from prdp.local.analyst.estimate import TAIL_FACTOR, Above, pulled
 from prdp.local.analyst.study import above_cut, reaches
 from prdp.local.protocols.summing import Octaves, ProportionalSum, RatioGrid, RatioMass, graded
 
+pytestmark = pytest.mark.slow
+
 POLICY = prdp.Policy("100 / v", at_least="1/100", at_most=20)
 OF_SIZES = prdp.Policy("100 / abs(v)", at_least="1/100", at_most=20)
 MEASURE = measured("v", 1, 10_000)

@@ -150,6 +150,27 @@ def test_a_name_is_found_whatever_its_token_is_and_no_other_name() -> None:
     ("text", "words"),
     [
         (asked({"query": "count", "method": "naive"}), "count, by naive"),
+        *(
+            (
+                asked({"query": "sum", "of": text, "range": ["0", "1", "1"], "method": "clip"}),
+                f"sum of {words}, by clip, range 0 to 1 in steps of 1",
+            )
+            for text, words in (
+                ("CASE WHEN vip IS TRUE THEN 1 ELSE 0 END", "vip IS TRUE"),
+                ("CASE WHEN cost IS NULL THEN 0 ELSE 1 END", "cost IS NOT NULL"),
+                ("CAST(vip AS INTEGER)", "vip"),
+                (
+                    "CASE WHEN CASE WHEN a THEN 1 END IS NULL THEN 0 ELSE 1 END",
+                    "CASE WHEN a THEN 1 END IS NOT NULL",
+                ),
+                *[("CASE WHEN a THEN 1 ELSE 0 END * CASE WHEN b THEN 1 ELSE 0 END",) * 2],
+                *[("CAST(a AS INTEGER) * CAST(b AS INTEGER)",) * 2],
+            )
+        ),
+        (
+            asked({"query": "sum", "of": "CAST(v AS INTEGER)", "range": ["0", "9", "1"], "method": "clip"}),
+            "sum of CAST(v AS INTEGER), by clip, range 0 to 9 in steps of 1",
+        ),
         (
             asked({"query": "count", "method": "x", "beta": "1/2", "graded": True}, where="a > 1"),
             "count where a > 1, by x, beta 1/2, graded",

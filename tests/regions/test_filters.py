@@ -154,6 +154,7 @@ def test_what_nobody_writes_is_no_region(text: str) -> None:
         region_from_json(text)
 
 
+@pytest.mark.slow
 def test_many_conditions_are_widened_and_never_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(region_module, "MAX_BOXES", 2)
     monkeypatch.setattr(region_module, "MAX_SPANS", 3)

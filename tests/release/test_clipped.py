@@ -226,6 +226,16 @@ def test_whoever_is_within_what_squares_name_is_not_excluded() -> None:
     assert (named - 500) ** 2 <= 10_000 / named * 10**8 < (1.4 * named - 500) ** 2
 
 
+def test_an_interval_that_excludes_no_value_within_the_bounds_states_nothing() -> None:
+    marks = np.random.default_rng(1).normal(60, 15, 2_600).clip(0, 100)
+    table = prdp.open({"v": marks}, policy=1, bounds={"v": (0, 100)}, name="t", synthetic=True)
+    found = prdp.testing.simulate(table, prdp.std("v"), share="1/4", runs=20, seed=3)
+    squares = [release.parts[-1] for release in found]
+    assert any(part.excluded_records and not part.excludes for part in squares)
+    for release in found:
+        assert "nothing" not in f"{release.excludes} {release} {release.stated_exclusion}"
+
+
 def test_a_part_that_leaves_records_apart_is_reported_whether_or_not_it_has_words() -> None:
     table = prdp.open({"v": _skewed()}, policy="1", bounds={"v": (0, 10**9)}, name="t", synthetic=True)
     (release,) = prdp.testing.simulate(table, prdp.std("v"), share="1/10", runs=1, seed=3)

@@ -67,6 +67,7 @@ def says_of_all_what_each_says(found: prdp.ReleaseTable) -> None:
         assert columns[f"{asked}_flag"] == [release.flag for release in column]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("other", [False, True])
 def test_of_records(name: str, other: bool) -> None:

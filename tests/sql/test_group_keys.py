@@ -45,6 +45,22 @@ def test_a_null_key_that_is_listed_is_a_group(column: str, keys: list[Any], want
     assert counted(text, {column: keys}) == wanted
 
 
+@pytest.mark.parametrize(
+    ("key", "where", "wanted"),
+    [
+        ("coalesce(level, -1)", "", {-1: 150, 1: 150, 2: 150, 3: 150}),
+        ("coalesce(level, 2)", "", {1: 150, 2: 300, 3: 150}),
+        ("CASE WHEN level IS NULL THEN 9 ELSE level END", "", {1: 150, 2: 150, 3: 150, 9: 150}),
+        ("coalesce(level, -1)", "WHERE level >= 2", {2: 150, 3: 150}),
+        ("coalesce(level, -1)", "WHERE level IS NULL", {-1: 150}),
+        ("coalesce(level, -1)", "WHERE age < 20 OR level < 9", {1: 150, 2: 150, 3: 150}),
+    ],
+)
+def test_a_number_in_place_of_null_is_a_group(key: str, where: str, wanted: dict[Any, int]) -> None:
+    found = counted(f"SELECT {key} AS l, COUNT(*) AS n FROM staff {where} GROUP BY l")
+    assert {key: n for key, n in found.items() if n} == wanted
+
+
 def test_where_lists_null_too() -> None:
     text = "SELECT job, COUNT(*) FROM staff WHERE job IN ('chef') OR job IS NULL GROUP BY job"
     assert counted(text) == {"chef": 200, None: 200}

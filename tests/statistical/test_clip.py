@@ -196,6 +196,7 @@ def test_a_rich_group_chooses_for_itself_whatever_the_others_are() -> None:
     assert ks_2samp(alone, beside).pvalue > P_THRESHOLD
 
 
+@pytest.mark.slow
 def test_intervals_of_groups_that_choose_together_cover_a_group_unlike_the_others() -> None:
     """What a common point may clip at no penalty can all be of one group.
 

@@ -12,6 +12,8 @@ from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.release.bias import TierClipping
 from prdp.testing import simulate
 
+pytestmark = pytest.mark.slow
+
 POLICY = "CASE WHEN v < 100 THEN 4 WHEN v < 10000 THEN 0.25 ELSE 0.01 END"
 RUNS = 4_000
 

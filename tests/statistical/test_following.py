@@ -19,6 +19,8 @@ from prdp.testing.truth import raw_cells
 from tests.mechanisms.test_following import TABLE, leader
 from tests.statistical.thresholds import P_THRESHOLD
 
+pytestmark = pytest.mark.slow
+
 RUNS = 20_000
 SHARE = Fraction(1, 8)
 

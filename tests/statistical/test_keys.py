@@ -78,6 +78,7 @@ SCALE = FINDER.scale(KeyMasses.of(LEVELS, {}), SHARE)
 (LEAST,) = FINDER.thresholds(SCALE)
 
 
+@pytest.mark.slow
 def test_the_number_of_false_keys_is_binomial() -> None:
     assert numbers_fit(drawn(), float(SCALE), LEAST) > P_THRESHOLD
 

@@ -31,6 +31,8 @@ from prdp.testing import Seeded
 from tests.statistical.test_discrete_laplace import agree, fit
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 20_000
 
 

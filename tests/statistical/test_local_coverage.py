@@ -17,6 +17,8 @@ from prdp.local.simulation.simulation import carried_through
 from prdp.testing import Seeded
 from tests.statistical.thresholds import SEED
 
+pytestmark = pytest.mark.slow
+
 LEVEL = 0.95
 RUNS = 300
 ODD = 1e-4

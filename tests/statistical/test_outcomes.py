@@ -22,6 +22,8 @@ from prdp.testing import Seeded
 from tests.statistical.test_local import DRAWS, LAWS, MEASURE, POLICY, ROWS, goodness, moments, off
 from tests.statistical.thresholds import P_THRESHOLD, SEED, WRONG_BY
 
+pytestmark = pytest.mark.slow
+
 MANY: list[tuple[Law, Sequence[int]]] = [
     *LAWS,
     (Bit.of(Fraction(1), part=Fraction(1, 2)), (0, 1)),

@@ -23,6 +23,8 @@ from tests.exact.universe import LEVELS
 from tests.statistical.test_permute_and_flip import fit
 from tests.statistical.thresholds import P_THRESHOLD, SEED
 
+pytestmark = pytest.mark.slow
+
 RUNS = 20_000
 RANK = Rank((Fraction(7, 10),), 0, 10**6)
 SMALL = replace(RANK, high=60)

@@ -12,6 +12,8 @@ import pytest
 import prdp
 from prdp.testing import simulate
 
+pytestmark = pytest.mark.slow
+
 POLICY = "CASE WHEN v < 100 THEN 4 WHEN v < 10000 THEN 0.25 ELSE 0.01 END"
 RUNS = 20_000
 

@@ -31,6 +31,8 @@ from tests.storage_matrix.comparing import EXTREME, Query, differences
 from tests.storage_matrix.matrix import Storage
 from tests.storage_matrix.storages import LAKES, STORAGES, opened
 
+pytestmark = pytest.mark.slow
+
 _PARQUET = {
     r"decimal128\(5, -2\)": "Parquet has no negative scales",
     r"month_day_nano_interval": "pyarrow does not write it",

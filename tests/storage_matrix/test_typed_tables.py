@@ -113,6 +113,7 @@ def test_an_engine_that_no_record_leads_astray_has_no_faults() -> None:
     assert _found(lambda frame: open_source(frame, None)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", _WRONG)
 def test_an_engine_that_one_record_leads_astray_is_found_out(wrong: str) -> None:
     assert _found(_WRONG[wrong])

@@ -192,6 +192,7 @@ def test_a_ledger_in_memory_shows_what_is_left_by_region() -> None:
     assert visits.ledger.remaining == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_a_year_of_weekly_releases_at_share_1_is_answered_and_to_everybody_one_is(tmp_path: Path) -> None:
     assert weekly(tmp_path, ["week"]) == 52
     assert weekly(tmp_path, None) == 1
@@ -234,6 +235,7 @@ def test_fixed_columns_are_those_of_one_relation(tmp_path: Path) -> None:
         assert DurableLedger(free).remaining == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_processes_that_begin_a_ledger_with_different_fixed_columns_agree_or_are_refused(
     place: Place,
 ) -> None:

@@ -54,6 +54,8 @@ def farms() -> Farms:
         (lambda t: t["organic"] & (t["herd"] > 4), "organic AND herd > 4"),
         (lambda t: ~(t["organic"] | t["herd"].isna()), "NOT (organic OR herd IS NULL)"),
         (lambda t: t["herd"].notna() & t["herd"].between(4, 7), "herd IS NOT NULL AND herd BETWEEN 4 AND 7"),
+        (lambda t: t["herd"].fillna(0) > 4, "coalesce(herd, 0) > 4"),
+        (lambda t: t["scheme"].fill_null("none") == "none", "coalesce(scheme, 'none') = 'none'"),
         (lambda t: t["scheme"].isin(["area", "O'Neill"]), "scheme IN ('area', 'O''Neill')"),
         (lambda t: t["organic"] == np.bool_(True), "organic = TRUE"),
         (lambda t: t["paid"] >= date(2024, 1, 1), "paid >= DATE '2024-01-01'"),
@@ -168,7 +170,10 @@ def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says:
         (lambda t: t.herd, r"Write \['herd'\]"),
         (lambda t: t["herd"].avg, r"Write mean\(share"),
         (lambda t: t["paid"].dt.era, "but year, quarter"),
-        (lambda t: t.group_by("scheme", keys=["area"]).size, "Write count"),
+        (
+            lambda t: (t["paid"] - t["paid"]).dt.days,
+            r"write table.mean\(\"date_diff\('day', opened, closed\)",
+        ),
         (lambda t: t.count(share="1/8").ci, "Write interval"),
         (lambda t: t.count(share="1/8").lower, "Write low"),
         (lambda t: t.group_by("scheme", keys=["area"]).count(share="1/8").nlargest, "Write top"),
@@ -214,6 +219,10 @@ def test_a_name_of_pandas_for_the_same_thing_works_and_is_not_listed() -> None:
     assert table["herd"].var(share="1/8") == table.variance("herd", share="1/8")
     counted = table.group_by("scheme", keys=["area"]).count(share="1/8")
     assert table.groupby("scheme", keys=["area"]).count(share="1/8").releases == counted.releases
+    groups = table.group_by("scheme", keys=["area"])
+    assert groups.size(share="1/8").releases == groups.len(share="1/8").releases == counted.releases
+    assert table.query("herd > 4 and organic").condition == table.filter("herd > 4 AND organic").condition
+    assert not {"size", "len", "query"} & {*dir(groups), *dir(table)}
     assert not {"groupby", "nunique", "n_unique", "var", "synonyms"} & {*dir(table), *dir(table["scheme"])}
 
 
@@ -260,6 +269,8 @@ def test_a_column_describes_itself_as_its_table_does() -> None:
 def test_an_argument_of_pandas_alone_is_answered_with_what_to_write() -> None:
     with pytest.raises(TypeError, match=r"normalize=\. For proportions, divide by a count"):
         farms()["scheme"].value_counts(normalize=True, share="1/2")
+    with pytest.raises(TypeError, match=r"normalize=\. For proportions, divide by a count"):
+        farms()["scheme"].value_counts(keys=["area"], normalize=True, share="1/2")
 
 
 def test_a_condition_is_never_moved_into_bounds() -> None:

@@ -69,6 +69,11 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
     assert np.array(ends) == pytest.approx(np.array([(0, 50 / 3), (50 / 3, 100 / 3)]))
     by_town = table.group_by("town", keys=["Ulm"]).histogram("pay", bins=4, share="1/4")
     assert len(by_town) == 4
+    for listed in (
+        table.histogram("age", bins=[0, 18, 65, 100], share="1/4"),
+        table["age"].histogram(bins=(0, 18, 65, 100), share="1/4"),
+    ):
+        assert [str(key) for (key,) in listed.keys] == ["[0, 18)", "[18, 65)", "[65, 100]"]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +83,8 @@ def test_so_many_bins_divide_the_public_bounds() -> None:
         ({"bins": 3, "edges": [0, 1]}, "needs bins: write edges="),
         ({"bins": 0}, "is not a number of bins"),
         ({"bins": True}, "is not a number of bins"),
+        ({"bins": "10"}, "is not a number of bins"),
+        ({"bins": [0, 5], "edges": [0, 1]}, "needs bins: write edges="),
         ({"bins": 2.5}, "is not a number of bins"),
         ({"bins": 10**12}, "edges="),
         ({"column": "size", "bins": 3}, r"histogram\('size'\) needs the column's public bounds"),
@@ -217,6 +224,16 @@ def test_queries_are_written_as_in_pandas_too() -> None:
     assert named["kinds"].value == pytest.approx(3, abs=2)
 
 
+def test_a_column_is_aggregated_as_in_pandas() -> None:
+    table = staff(policy=1000)
+    found = table["age"].agg(["mean", "max"], share="1/8")
+    assert found.asked == ("mean_age", "max_age")
+    assert found.releases == table.agg({"age": ["mean", "max"]}, share="1/8").releases
+    towns = table.group_by("town", keys=["Bonn", "Ulm"])["age"].agg("mean", share="1/8")
+    assert towns.asked == ("mean_age",)
+    assert [mean.value for (mean,) in towns.releases] == pytest.approx([44, 45], abs=2)
+
+
 def test_years_and_months_are_found_without_saying_which_there_may_be() -> None:
     table = staff(policy=100)
     years = table.group_by("year(hired)").count(share="1/4")
@@ -295,6 +312,12 @@ def test_the_keys_of_truth_values_are_public_by_their_type() -> None:
     assert len(crossed) == 4
     mixed = table.group_by("job", "age > 40")
     assert "to be found" in repr(mixed)
+    listed = table.group_by(["town", "age > 40"], keys={"town": ["Bonn", "Ulm"]})
+    assert listed.count(share="1/8").keys == tuple(
+        (town, over) for town in ("Bonn", "Ulm") for over in (False, True)
+    )
+    with pytest.raises(InvalidRequest, match="without one column"):
+        table.group_by(["town", "age > 40"], keys={"town": ["Bonn"], "age > 41": [True]})
 
 
 def test_a_table_of_found_keys_states_the_share_of_both() -> None:

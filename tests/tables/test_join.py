@@ -113,6 +113,7 @@ databases = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=databases)
 def test_results_are_those_of_sql_folded_by_the_private_record(
@@ -138,6 +139,7 @@ def test_results_are_those_of_sql_folded_by_the_private_record(
     assert counted(join.over("shops").filter("town = 'Bonn'")).cells == expected(in_bonn, owned, MAX_ROWS)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=databases)
 def test_a_record_s_cell_depends_on_no_other_record(

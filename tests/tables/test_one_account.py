@@ -92,6 +92,7 @@ def begun(entry: Any, folder: Path) -> None:
     entry(columns(), ledger=folder / "begun.ledger")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("second", SECOND)
 def test_a_second_account_of_a_source_under_a_ledger_is_refused_with_what_to_do(
@@ -137,6 +138,7 @@ def test_a_ledger_that_was_removed_before_any_charge_may_be_begun_anew(tmp_path:
         table(source, ledger=ledger)
 
 
+@pytest.mark.slow
 def test_a_source_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     for turn in range(5):
         table(pd.DataFrame(columns()), ledger=tmp_path / f"{turn}.ledger")
@@ -178,6 +180,7 @@ def test_frames_of_their_own_memory_are_sources_of_their_own(kind: str, tmp_path
         table(frames[0], ledger=tmp_path / "second.ledger")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_memory_that_a_frame_has_given_back_is_not_its_own(kind: str, tmp_path: Path) -> None:
     changed = FRAMES[kind]()

@@ -101,6 +101,7 @@ def spelled(form: str, table: str, folder: Path, name: str = "") -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_file", [False, True])
 def test_a_view_of_a_database_s_file_is_traced_to_its_tables_and_files(tmp_path: Path, by_file: bool) -> None:
     """The private table is a file where the views read one."""

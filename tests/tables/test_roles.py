@@ -76,6 +76,7 @@ def part_above_a_half(opened: prdp.Join | prdp.graphs.Links) -> float:
     return sum(value > 0.5 for value in values) / RUNS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "opened",
     [by_join, lambda table, again: by_links(table, again, "manager")],
@@ -93,6 +94,7 @@ def test_one_table_in_two_roles_would_cost_a_record_far_more_than_its_budget(
         opened(whole, whole)
 
 
+@pytest.mark.slow
 def test_a_table_that_refers_to_itself_is_counted_with_each_row_s_own_key_among_the_records() -> None:
     tables = [staff(MANAGER, CLERK), staff(MANAGER)]
     parts = [part_above_a_half(by_links(table, table, "id", "manager")) for table in tables]
@@ -105,6 +107,7 @@ def test_a_table_that_refers_to_itself_is_counted_with_each_row_s_own_key_among_
 charts = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.3, 1.0, 5.0])), min_size=5, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(chart=charts, gone=st.integers(0, 4), doubled=st.booleans())
 def test_an_employee_changes_the_cut_count_and_the_scan_of_reports_as_little_as_it_may(

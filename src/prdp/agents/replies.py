@@ -99,7 +99,7 @@ def _row(answers: SqlAnswers, row: tuple[Cell, ...]) -> str:
 
 
 def _in_words(cell: Cell) -> str:
-    """Return a cell as it can be quoted: a released number never stands without its interval."""
+    """Return a cell as it can be quoted: a released number always with its interval."""
     if not isinstance(cell, Release | ComputedAnswer):
         return quoted(cell) if isinstance(cell, str) else "NULL" if cell is None else str(cell)
     low, high = plain_ends(cell)

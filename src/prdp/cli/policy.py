@@ -341,7 +341,7 @@ def _as_dict(found: Findings) -> dict[str, object]:
 
 
 def _concentrated(found: Findings) -> dict[str, object]:
-    """Return what is said of concentrated privacy alone."""
+    """Return the facts that only concentrated privacy has."""
     if found.notion == "pure":
         return {}
     losses = () if found.record is None else found.record.losses

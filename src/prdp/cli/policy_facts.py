@@ -191,8 +191,8 @@ def warned(policy: Policy) -> str:
         return ""
     if policy.stated is not None:
         epsilon = number_above(epsilon_at(most, 1e-6))
-        said = f"P(r) of up to {number(most)} protects little: that is epsilon {epsilon} at delta 1e-6"
-        return f"{said}. Set at_most."
+        risk = f"P(r) of up to {number(most)} protects little: that is epsilon {epsilon} at delta 1e-6"
+        return f"{risk}. Set at_most."
     factor = f"up to {number(math.exp(most), 4)}-fold" if most < 700 else "without limit"
     return (
         f"budgets of up to {number(most)} protect little: one record changes chances {factor}. Set at_most."

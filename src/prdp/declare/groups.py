@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -316,6 +316,8 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
         raise needs_keys(read)
     if not listed and keys is not None:
         raise InvalidRequest("bins are their own keys: leave keys= out.")
+    if isinstance(keys, Mapping):
+        keys = _with_truth_values(keys, listed, schema)
     rows = rows_of(keys, [key.column for key in listed]) if listed else [()]
     binned = [key for key in read if isinstance(key, Binned)]
     if not isinstance(other, bool):
@@ -330,6 +332,17 @@ def read_grouping(by: Sequence[object], keys: object, schema: Schema, *, other: 
         cells = list(product(*(key.bins for key in binned)))
         groups = tuple(_ordered(read, row, cell) for row, cell in product(typed, cells))
     return Grouping(read, (*groups, (OTHER,) * len(read)) if other else groups)
+
+
+def _with_truth_values(
+    keys: Mapping[Any, Any], listed: Sequence[Values | Truncated], schema: Schema
+) -> Mapping[Any, Any]:
+    """Return public keys by column, with both truth values for conditions that are not among them."""
+    columns, given = {key.column.lower() for key in listed}, {str(name).lower() for name in keys}
+    if not given <= columns:  # a name is misspelled, and may be a condition's
+        return keys
+    conditions = (key.column for key in listed if key_type(key, schema).kind is Kind.BOOLEAN)
+    return {**keys, **{name: [False, True] for name in conditions if name.lower() not in given}}
 
 
 def needs_keys(by: Sequence[GroupKey]) -> InvalidRequest:

@@ -360,14 +360,14 @@ class _Checker:
     def _comparison(self, node: Compare | InList) -> Node:
         if isinstance(node, InList):
             operand, kind = self.typed(node.operand)
-            items = tuple(_dated(self.typed(item), kind) for item in node.items)
+            items = tuple(_read_as(self.typed(item), kind) for item in node.items)
             for item, (_, item_kind) in zip(node.items, items, strict=True):
                 self._comparable(node.operand, kind, item, item_kind)
             listed: tuple[Any, ...] = tuple(item for item, _ in items)
             return dataclasses.replace(node, operand=operand, items=listed)
         sides = self.typed(node.left), self.typed(node.right)
-        left, left_kind = _dated(sides[0], sides[1][1])
-        right, right_kind = _dated(sides[1], sides[0][1])
+        left, left_kind = _read_as(sides[0], sides[1][1])
+        right, right_kind = _read_as(sides[1], sides[0][1])
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(side, Null):
                 self._refuse(other, "a comparison with NULL is never true", "Write IS NULL or IS NOT NULL.")
@@ -403,9 +403,11 @@ class _Checker:
         raise ExpressionError(self.text, node.span or (0, len(self.text)), reason, advice)
 
 
-def _dated(typed: Typed, other: Kind | None) -> Typed:
-    """Return a text that is compared with a date as the date or time that it says, as SQL reads it."""
+def _read_as(typed: Typed, other: Kind | None) -> Typed:
+    """Return a constant as SQL reads it beside a date or a boolean: an ISO text as a moment, 1 as TRUE."""
     node, _ = typed
+    if isinstance(node, Number) and other is Kind.BOOLEAN and node.value in (0, 1):
+        return Boolean(node.value == 1, span=node.span), Kind.BOOLEAN
     moment = moment_from(node.value) if isinstance(node, Text) and other is Kind.MOMENT else None
     return typed if moment is None else (Moment(moment, span=node.span), Kind.MOMENT)
 

@@ -246,7 +246,8 @@ _NEVER_NAMES = """
 
 _ONE_RECORD = "A policy or a filter is a function of one record alone."
 _LEAST_OR_GREATEST = (
-    f"{_ONE_RECORD} For the smaller or larger of two values, write least(a, b) or greatest(a, b)."
+    f"{_ONE_RECORD} For the smaller or larger of two values, write least(a, b) or greatest(a, b). Groups are "
+    "filtered with HAVING in SQL."
 )
 _MOMENT_ITSELF = f"{_ONE_RECORD} Write the moment itself, such as DATE '2020-01-31'."
 _PLAIN_VALUES = (
@@ -338,6 +339,8 @@ _REFUSED_SYMBOLS: dict[str, Refusal] = {
     ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
     "&": (_UNREAD, "Write AND between conditions."),
     "|": (_UNREAD, "Write OR between conditions, and || between texts."),
+    "[": (_UNREAD, "A list is in parentheses: x IN (1, 2)."),
+    "@": (_UNREAD, "Write the value itself: f'x > {limit}'."),
     "~": ("patterns are written as LIKE here", _PLAIN_PATTERNS),
     "//": ("integer division is not read", "Write floor(a / b); a / b is the exact quotient."),
     "^": ("^ means different things in different databases", "Write power(a, b)."),

@@ -14,6 +14,7 @@ from typing import Any
 
 from prdp.declare.exact import is_integer
 from prdp.declare.strict_json import strict_json
+from prdp.release.clipped import condition_text
 
 FORMAT = 2
 """Part of every text; texts of the first format had no number."""
@@ -115,7 +116,7 @@ def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
         case {"query": "custom", "name": name, "columns": columns}:
             return f"{name} of {', '.join(columns)}"
         case {"query": name, "of": of}:
-            return f"{name} of {of}"
+            return f"{name} of {condition_text(of) if query.get('range') == ['0', '1', '1'] else of}"
         case _:
             return str(query["query"])
 

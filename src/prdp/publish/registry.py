@@ -37,7 +37,7 @@ _MECHANISMS = (
 )
 _GAUSSIAN = "Under concentrated policies, discrete Gaussian noise for counts and sums. "
 _DELTA = 1e-6
-"""The δ at which a concentrated loss is said."""
+"""The δ at which a concentrated loss is reported."""
 
 
 def registry_record(edition: Edition) -> str:
@@ -75,16 +75,16 @@ def registry_record(edition: Edition) -> str:
 
 def _basic(edition: Edition) -> dict[str, Any]:
     publication = edition.publication
-    said = _DEFAULTS | dict(publication.registry)
+    facts = _DEFAULTS | dict(publication.registry)
     return {
         "name": publication.title,
         "data_curators": [publication.office or "unknown"],
-        "intended_use": said["intended_use"],
+        "intended_use": facts["intended_use"],
         "data_product_type": "Summary statistics",
-        "data_product_region": said["region"],
+        "data_product_region": facts["region"],
         "description": "; ".join(table.title for table in edition.tables),
         "publication_date": edition.at[:10],
-        "data_product_sector": said["sector"],
+        "data_product_sector": facts["sector"],
     }
 
 

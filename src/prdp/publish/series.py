@@ -171,10 +171,10 @@ def _changed(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
             continue
         for fact in then[name]:
             if then[name][fact] != now[name].get(fact):
-                yield f"{name}: {fact} was {_said(then[name][fact])}, is {_said(now[name].get(fact))}."
+                yield f"{name}: {fact} was {_shown(then[name][fact])}, is {_shown(now[name].get(fact))}."
 
 
-def _said(fact: Any) -> str:
+def _shown(fact: Any) -> str:
     if isinstance(fact, dict):
         return ", ".join(f"{name} {text}" for name, text in fact.items())
     return ", ".join(fact) if isinstance(fact, list) else str(fact) or "none"

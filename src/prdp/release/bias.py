@@ -38,7 +38,7 @@ _APART = Fraction(3, 10)
 """Share for what is added up, where what was kept was chosen by the noise, for the outcome that all was."""
 
 ABOVE_KEPT = Fraction(5, 4)
-"""Multiple of the highest ratio of a tier that was kept, above which records are said to be dropped.
+"""Multiple of the highest ratio of a tier that was kept, above which records are reported as dropped.
 
 It is more than what budgets and values are rounded by, so that no record of that tier is named. The next tier
 begins at 4 times the ratio."""

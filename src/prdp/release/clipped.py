@@ -14,7 +14,7 @@ from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Number, walk
 from prdp.expressions.tokens import shown_name
 from prdp.policy import Policy
-from prdp.release.formatting import CLIPPED, CLIPPED_WHERE
+from prdp.release.formatting import CLIPPED, CLIPPED_WHERE, NOTHING_EXCLUDED
 
 _EIGHTH = 2 ** (1 / 8) * 1.0005
 _CELL = _EIGHTH**2
@@ -56,6 +56,29 @@ class ClippedEnd(NamedTuple):
 _CONDITION = re.compile(
     r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
 )
+_NESTED = re.compile(r"\bCASE\b|\bEND\b|[()]")
+
+
+def condition_text(expression: str) -> str:
+    """Return the condition that an expression counts as 0 or 1, as a reader knows it; any other as it is.
+
+    >>> condition_text("CAST(vip AS INTEGER)"), condition_text("CASE WHEN cost IS NULL THEN 0 ELSE 1 END")
+    ('vip', 'cost IS NOT NULL')
+    """
+    found = _CONDITION.fullmatch(expression)
+    if found is None or not _is_one(found[1] or found[2] or found[3]):
+        return expression
+    return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
+
+
+def _is_one(text: str) -> bool:
+    """Return whether a text is one expression, whose brackets and CASE it opens and closes itself."""
+    depth = 0
+    for sign in _NESTED.findall(text):
+        depth += 1 if sign in {"CASE", "("} else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +158,7 @@ class ClippedTerms:
         >>> ClippedTerms(Policy("1"), (), "CASE WHEN cost IS NULL THEN 0 ELSE 1 END", computed=True).words
         'cost IS NOT NULL'
         """
-        found = _CONDITION.fullmatch(self.shown)
-        if found is None:
-            return self.shown
-        return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
+        return condition_text(self.shown)
 
     @property
     def condition(self) -> str:
@@ -202,7 +222,7 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
     if sides:
         return f"{shown_name(sides[0].column)} {' or '.join(map(str, sides))}"
     if sides is not None:
-        return "nothing within the bounds"
+        return NOTHING_EXCLUDED
     if terms.center is not None:
         return _any_further(terms, float(above))
     low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))

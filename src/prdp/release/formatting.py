@@ -61,6 +61,9 @@ TAIL_FACTOR: Fraction | None = None
 """Level and tail factor of every interval that is shown: the one that was selected by what was measured."""
 FAR = 2
 """Multiple of the answer beyond which the end of an interval with exclusions is not shown."""
+NOTHING_EXCLUDED = "nothing within the bounds"
+"""Clause where no value within the bounds is excluded; it is not printed."""
+
 FAR_EXCLUDED = "single values far above the clipping threshold"
 ROW_EXCLUDES = "a row's `excludes`"
 """Place in Python where what an interval excludes is shown."""
@@ -338,6 +341,8 @@ def excludes(answer: Published) -> str:
         for word, end, outward in (("from", low, math.floor), ("up to", high, math.ceil))
         if end is not None
     ]
+    if answer.excluded_clause == NOTHING_EXCLUDED:
+        return " ".join(ends)
     verb = f"{' '.join(ends)}, excluding" if ends else "excludes"
     return f"{verb} {answer.excluded_clause}"
 

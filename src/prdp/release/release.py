@@ -377,11 +377,13 @@ class Release(NumberLike):
             return self.excluded_records
         names = [name for name, _ in PARTS.get(self.rule, ())]
         known = [(part.exclusion_of_part, name) for part, name in zip(self.parts, names, strict=True)]
-        parts = [(beyond, name) for beyond, name in known if beyond]
+        parts = [(beyond, name) for beyond, name in known if beyond not in ("", formatting.NOTHING_EXCLUDED)]
         if parts:
             (first, name), *others = parts
             more = "".join(f", {beyond} from the {other}" for beyond, other in others)
             return f"{first} from the {name}{more}"
+        if any(beyond for beyond, _ in known):
+            return formatting.NOTHING_EXCLUDED
         return self._far_excluded
 
     @property
@@ -398,7 +400,8 @@ class Release(NumberLike):
     @property
     def stated_exclusion(self) -> str:
         """The same where its condition says it; of means, one of which may represent many, whatever it is."""
-        return self.excluded_clause if self.excluded_text or self.rule == "mean" else ""
+        clause = self.excluded_clause if self.excluded_text or self.rule == "mean" else ""
+        return "" if clause == formatting.NOTHING_EXCLUDED else clause
 
     @property
     def exclusion_of_part(self) -> str:

@@ -332,7 +332,11 @@ def _whole_values(node: Node, where: Node | None, planner: Planner) -> set[Any] 
     ends = _held(where, ranges_of(planner.bounds), planner).get(name)
     if ends is None or not ends.high - ends.low < _MAX_TRIED:
         return None
-    values = {evaluate(node, {name: float(value)}) for value in range(int(ends.low), int(ends.high) + 1)}
+    possible: list[float | None] = [float(value) for value in range(int(ends.low), int(ends.high) + 1)]
+    alone = [condition for condition in conjuncts(where) if columns(condition) == {name}]
+    if all(evaluate(condition, {name: None}) is True for condition in alone):
+        possible.append(None)  # as in coalesce(age, -1)
+    values = {evaluate(node, {name: value}) for value in possible}
     found = {value for value in values if isinstance(value, float) and value.is_integer()}
     return found if values <= {*found, None} else None
 

@@ -193,14 +193,14 @@ REFUSED: tuple[Construct, ...] = (
         "`approx_count_distinct`",
         "SELECT approx_count_distinct(job) FROM accounts",
         "sketches are not read",
-        "COUNT(DISTINCT x).",
+        "Write COUNT(DISTINCT x).",
     ),
     _no(
         "ApproxQuantile",
         "`approx_quantile`",
         "SELECT approx_quantile(age, 0.5) FROM accounts",
         "sketches are not read",
-        "QUANTILE_CONT(x, 0.5).",
+        "Write QUANTILE_CONT(x, 0.5).",
     ),
     _no(
         "Corr",

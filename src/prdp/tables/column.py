@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -30,6 +30,11 @@ _DATE_PARTS = {
         for part in ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second")
     },
     **dict.fromkeys(("dayofweek", "weekday"), "isodow({}) - 1"),  # as in pandas, from 0 for Monday
+}
+_OTHER_PARTS = {
+    "": " To group by days or months, write prdp.date_trunc('day', 'opened').",
+    "days": " For days between two dates, write table.mean(\"date_diff('day', opened, closed)\", share=...).",
+    "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
 _TEXT_FUNCTIONS = {
     "len": "length",
@@ -61,6 +66,7 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
     synonyms: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct", "nunique", "n_unique"),
         **renamed("variance", "var"),
+        **renamed("fillna", "fill_null"),
     }
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct(share=...)", "unique"),
@@ -72,7 +78,6 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         **renamed("notna()", "notnull", "is_not_null"),
         **renamed("isin([...])", "is_in"),
         **renamed("between(low, high)", "is_between"),
-        **renamed("an expression: table.sum('coalesce(age, 0)', share=...)", "fillna", "fill_null"),
         **renamed("an expression: table.mean('least(greatest(age, 0), 100)', share=...)", "clip"),
         **renamed("an expression: table.mean('round(age)', share=...)", "round", "floor", "ceil"),
         **renamed("table.sum('x * y', share=...), with sums of x and of y", "corr", "cov", "corrwith"),
@@ -195,6 +200,10 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         """Return the condition that the value is missing."""
         return self._with("{} IS NULL")
 
+    def fillna(self, value: object) -> TableColumn[Answered]:
+        """Return the values with a constant in place of missing ones."""
+        return self._with("coalesce({}, {})", value)
+
     def notna(self) -> TableColumn[Answered]:
         """Return the condition that the value is not missing."""
         return self._with("{} IS NOT NULL")
@@ -250,6 +259,12 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         """Count the different values; as ``Table.count_distinct``."""
         return self.table.count_distinct(self.text, share=share, **options)
 
+    def agg(
+        self, wanted: builtins.str | Sequence[builtins.str], *, share: Exact, **options: Any
+    ) -> ReleaseTable:
+        """Answer several queries of the column, named as in pandas: ``agg(["mean", "max"], share=0.1)``."""
+        return self.table.agg({self.text: wanted}, share=share, **options)
+
     def describe(self, *, share: Exact, **options: Any) -> ReleaseTable:
         """Summarise the values: mean, standard deviation, quartiles, extremes. As ``Table.describe``."""
         return self.table.describe(self.text, share=share, **options)
@@ -261,7 +276,12 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         return counted
 
     def histogram(
-        self, *, share: Exact, bins: int | None = None, edges: Iterable[Number] | None = None, **options: Any
+        self,
+        *,
+        share: Exact,
+        bins: int | Iterable[Number] | None = None,
+        edges: Iterable[Number] | None = None,
+        **options: Any,
     ) -> ReleaseTable:
         """Count the records in each of some bins; as ``Table.histogram``."""
         table: Any = self.table
@@ -286,9 +306,7 @@ class Accessor(Completed, Generic[Answered]):
     def __getattr__(self, name: str) -> Any:
         function = self.functions.get(name)
         if function is None:
-            more = (
-                "" if self.called else " To group by days or months, write prdp.date_trunc('day', 'opened')."
-            )
+            more = "" if self.called else _OTHER_PARTS.get(name, _OTHER_PARTS[""])
             raise AttributeError(f"there is no {name!r} here, but {', '.join(self.functions)}.{more}")
         if self.called:
             return lambda *values: _called(self.column, function, values)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share
@@ -19,6 +19,7 @@ from prdp.plan.queries import Quantile, Query, listed_quantiles
 from prdp.plan.shares import Shares
 from prdp.policy import Policy
 from prdp.release.formatting import html_table
+from prdp.release.public_names import renamed
 from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
@@ -44,6 +45,8 @@ class Groups(Questions[ReleaseTable]):
     >>> sales.group_by("year", keys=[2025, 2026])  # doctest: +ELLIPSIS
     <2 groups by year of <prdp table 'sales': Policy('1', ...); year; all of every budget left>>
     """
+
+    synonyms: ClassVar[Mapping[str, str]] = renamed("count", "size", "len")
 
     table: Queried
     grouping: Grouping
@@ -112,7 +115,7 @@ class Groups(Questions[ReleaseTable]):
         column: str,
         *,
         edges: Iterable[Number] | None = None,
-        bins: int | None = None,
+        bins: int | Iterable[Number] | None = None,
         share: Exact,
         method: Chosen = "clip",
         redraw: bool = False,
@@ -181,7 +184,7 @@ class SearchedGroups(Groups):
         column: str,
         *,
         edges: Iterable[Number] | None = None,
-        bins: int | None = None,
+        bins: int | Iterable[Number] | None = None,
         share: Exact,
         method: Chosen = "clip",
         redraw: bool = False,

@@ -60,10 +60,11 @@ class Questions(Completed, Generic[Answered]):
     synonyms: ClassVar[Mapping[str, str]] = {
         **renamed("group_by", "groupby"),
         **renamed("count_distinct", "nunique", "n_unique"),
+        **renamed("filter", "query"),
         **renamed("variance", "var"),
     }
     hints: ClassVar[Mapping[str, str]] = {
-        **renamed("filter('age >= 40')", "where", "query", "loc"),
+        **renamed("filter('age >= 40')", "where", "loc"),
         **renamed("group_by(['job', 'town']).count(share=...)", "pivot_table", "crosstab", "pivot"),
         **renamed("agg(n=prdp.count(), mean=prdp.mean('age'), share=...)", "aggregate", "select"),
         **renamed("describe('age', share=...)", "summarize", "summary"),
@@ -523,8 +524,18 @@ def _by_name(column: object, wanted: object) -> Query:
     return made(column)
 
 
-def binned(column: str, edges: Iterable[Number] | None, number: int | None, planner: Planner) -> Binned:
-    """Return the bins of a histogram: between listed edges, or so many equal ones within public bounds."""
+def binned(
+    column: str,
+    edges: Iterable[Number] | None,
+    number: int | Iterable[Number] | None,
+    planner: Planner,
+) -> Binned:
+    """Return the bins of a histogram: between listed edges, or so many equal ones within public bounds.
+
+    As in NumPy and pandas, ``bins=[0, 10, 20]`` lists edges, too.
+    """
+    if edges is None and isinstance(number, Iterable) and not isinstance(number, str | bytes):
+        edges, number = number, None
     if (edges is None) == (number is None):
         raise InvalidRequest(
             f"histogram({column!r}) needs bins: write edges=[0, 10, 20], or bins=10 for ten of equal width "

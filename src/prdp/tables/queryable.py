@@ -553,16 +553,16 @@ class Queried(Opened, Questions[Release]):
             redraw: Pay for a new answer although this question has been answered before.
             search: What is known of the values: ``pattern=``, ``between=`` and others of ``find_keys``.
         """
-        if keys is not None:
-            if search:
-                raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
-            return self.group_by(column, keys=keys).count(share=share, redraw=redraw)
         if unknown := set(search) - {*SEARCHED_BY, "max_keys"}:
             raise TypeError(
                 f"value_counts() takes no {min(unknown)}=. For proportions, divide by a count, as in "
                 "table.value_counts('job', share=...)['chef'] / table.count(share=...), or use SQL: "
                 "SELECT job, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS part FROM self GROUP BY job."
             )
+        if keys is not None:
+            if search:
+                raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
+            return self.group_by(column, keys=keys).count(share=share, redraw=redraw)
         if not search and not isinstance(groups := self.group_by(column), SearchedGroups):
             return groups.count(share=share, redraw=redraw)
         whole = exact_share(share)
@@ -577,7 +577,7 @@ class Queried(Opened, Questions[Release]):
         column: str,
         *,
         edges: Iterable[Number] | None = None,
-        bins: int | None = None,
+        bins: int | Iterable[Number] | None = None,
         share: Exact,
         method: Chosen = "clip",
         redraw: bool = False,

@@ -219,7 +219,7 @@ class WireConnection(asyncio.Protocol):
 
     def _too_slow(self) -> None:
         if self._conversation.wants_tls:
-            self.abort()  # nothing can be said in the middle of a handshake
+            self.abort()  # a handshake leaves no place for a message
         else:
             self._refuse(WireError.of("too_slow", fatal=True))
 
