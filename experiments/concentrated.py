@@ -1,8 +1,8 @@
 """Errors of pure and of concentrated privacy by the number of tables, at matched promises.
 
-Run ``python -m experiments.concentrated [--data FOLDER] [--runs N]``. Each of k tables has the share 1/k,
-and all of them are drawn alike, so that one is drawn often. An error is the median of |answer - truth|
-over the truth, in percent.
+Run ``python -m experiments.concentrated [--data FOLDER] [--runs N] [--ranks]``. Each of k tables has the
+share 1/k, and all of them are drawn alike, so that one is drawn often. An error is the median of
+|answer - truth| over the truth, in percent.
 
 Two promises are matched. *Within the notion*: P = E·tanh(E/2), which a pure policy E keeps. *At (ε, δ)*: the
 P whose loss is (E, 10^-6)-private; where E differs by record by the formula P + 2·√(P·ln(1/δ)) = E, which
@@ -15,6 +15,7 @@ import argparse
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +78,74 @@ def sets(data: Path | None) -> Iterator[tuple[str, NDArray[Any]]]:
         yield name, np.maximum(values.astype(np.int64), 0)
 
 
-def errors(table: prdp.Table, query: Any, truth: float, runs: int) -> list[float]:
-    """Return the errors in percent, by the number of tables."""
+RANKED = ("E = 1", "E = 10000 / v")
+DECILES = [tenth / 10 for tenth in range(1, 10)]
+
+
+def queries(values: NDArray[Any], *, ranks: bool) -> Iterator[tuple[Any, Any]]:
+    """Yield queries and their true answers."""
+    if not ranks:
+        yield prdp.count(), len(values)
+        yield prdp.sum("v"), int(values.sum())
+        return
+    yield prdp.median("v"), np.median(values)
+    yield prdp.quantile("v", DECILES), np.quantile(values, DECILES)
+    yield prdp.max("v"), values.max()
+
+
+def errors(table: prdp.Table, query: Any, truth: Any, runs: int) -> list[float]:
+    """Return the errors in percent, by the number of tables; of several answers the median error of all."""
     found = []
     for k in TABLES:
         drawn: Any = table.plan(query, share=Fraction(1, k)).draw(table._reader, Seeded(SEED + k), runs)  # noqa: SLF001
-        answers = np.array([float(one.releases[0][0].exact) for one in drawn])
-        found.append(float(np.median(np.abs(answers - truth))) / truth * 100)
+        answers = np.array([[float(answer.exact) for answer in one.releases[0]] for one in drawn])
+        found.append(float(np.median(np.abs(answers - truth) / truth)) * 100)
     return found
+
+
+def margins(data: Path) -> None:
+    """Print the errors of 50 tables of CBP: counts and payrolls by one, two and three of five columns."""
+    rows = cbp(data)
+    domains = {name: np.unique(rows[name]).tolist() for name in rows if name != "v"}
+    print("| query | policy | notion | one column | two | three |")
+    print("|---|---|---|---|---|---|")
+    for policy in RANKED:
+        for notion, one in policies(POLICIES[policy]):
+            table = prdp.open(rows, policy=one, bounds={"v": (0, 10**8)}, synthetic=True)
+            for query, values in ((prdp.count(), None), (prdp.sum("v"), rows["v"])):
+                found: dict[int, list[NDArray[Any]]] = {1: [], 2: [], 3: []}
+                for by in (some for size in found for some in combinations(domains, size)):
+                    places = [np.searchsorted(domains[name], rows[name]) for name in by]
+                    sizes = [len(domains[name]) for name in by]
+                    truth = np.bincount(np.ravel_multi_index(places, sizes), values, math.prod(sizes))
+                    keys = list(product(*(domains[name] for name in by)))
+                    grouped = table.group_by(*by, keys=[key[0] for key in keys] if len(by) == 1 else keys)
+                    found[len(by)].append(cells(grouped, query, truth))
+                shown = (f"{np.median(np.concatenate(each)):.2g}" for each in found.values())
+                print(f"| {query} | {policy} | {notion} |", " | ".join(shown), "|", flush=True)
+
+
+def cbp(data: Path) -> dict[str, NDArray[Any]]:
+    """Return five columns of CBP with 5 to 51 values each, and payrolls."""
+    file, measure = FILES["CBP"]
+    read = pyarrow.parquet.read_table(data / file).to_pandas()
+    by_head = read[measure] / read["emp"].clip(lower=1)
+    return {
+        "state": np.array(read["state"].tolist()),
+        "sector": np.array([code[:2] for code in read["naics"].tolist()]),
+        "estab": np.searchsorted([2, 5, 10, 50], read["estab"], side="right"),
+        "emp": np.searchsorted([5, 20, 100, 500], read["emp"], side="right"),
+        "ratio": np.searchsorted([20, 35, 50, 80], by_head, side="right"),
+        "v": read[measure].astype(np.int64).to_numpy(),
+    }
+
+
+def cells(grouped: Any, query: Any, truth: NDArray[Any]) -> NDArray[Any]:
+    """Return the errors in percent of the cells of a table that hold something, of one draw at share 1/50."""
+    plan: Any = grouped.plan(query, share=Fraction(1, 50))
+    (drawn,) = plan.draw(grouped._reader, Seeded(SEED), 1)  # noqa: SLF001
+    answers = np.array([float(row[0].exact) for row in drawn.releases])
+    return np.asarray(np.abs(answers - truth)[truth > 0] / truth[truth > 0] * 100)
 
 
 def main() -> None:
@@ -92,15 +153,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--ranks", action="store_true", help="quantiles and maxima, under two policies")
+    parser.add_argument("--margins", action="store_true", help="of CBP, 50 tables at share 1/50 each")
     given = parser.parse_args()
+    if given.margins:
+        margins(given.data)
+        return
     print("| set | query | policy | notion |", " | ".join(map(str, TABLES)), "|")
     print("|---|---|---|---|" + "---|" * len(TABLES))
     for name, values in sets(given.data):
         for policy, expression in POLICIES.items():
+            if given.ranks and policy not in RANKED:
+                continue
             for notion, one in policies(expression):
                 most = 10 ** math.ceil(math.log10(values.max()))
                 table = prdp.open({"v": values}, policy=one, bounds={"v": (0, most)}, synthetic=True)
-                for query, truth in ((prdp.count(), len(values)), (prdp.sum("v"), int(values.sum()))):
+                for query, truth in queries(values, ranks=given.ranks):
                     shown = (f"{error:.2g}" for error in errors(table, query, truth, given.runs))
                     print(f"| {name} | {query} | {policy} | {notion} |", " | ".join(shown), "|", flush=True)
 

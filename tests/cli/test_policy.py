@@ -128,6 +128,8 @@ def test_of_a_concentrated_policy_epsilons_are_shown_at_the_delta_that_is_asked_
     assert "P = 1000 / balance" in ran.stdout
     assert "epsilon at delta 1e-6" in ran.stdout
     assert "5.222" in ran.stdout
+    (hundredth,) = (line for line in ran.stdout.splitlines() if line.startswith("1/100 "))
+    assert hundredth.split()[-1] == "0.43"  # of 0.42994, rounded up
     reported = parsed(quickly(*asked, "--record", "balance=2000", "--delta=1e-9", "--json"))
     assert reported["notion"] == "zcdp"
     assert reported["epsilons"]["1"] == pytest.approx(6.5, abs=0.3)  # 0.5 + 2 √(0.5 · ln 10⁹) is 6.94

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -15,18 +15,37 @@ from hypothesis import strategies as st
 
 from prdp.cells.summary import Ratios, Summary
 from prdp.concentrated import epsilon_at, pure_share, root_below
+from prdp.levels import Levels
 from prdp.mechanisms._threshold import Fence, RecordCandidates, Tuning
 from prdp.mechanisms.clip import Clip
+from prdp.mechanisms.rank import Rank
 from prdp.mechanisms.tiers import Tiers
+from prdp.mechanisms.warm_rank import WarmRank
 from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
-from prdp.noise.laws import Gated, Law, Noisy, Then
+from prdp.noise.laws import Gated, Law, Noisy, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import Twin
+from tests.exact import test_joint
+from tests.exact.test_choice import HALF, LARGEST, steps_near
 from tests.exact.test_clip import FINDER, OffLattice, Unclipped
+from tests.exact.test_joint import COARSE as COARSE_JOINT
+from tests.exact.test_rank import (
+    CHOICE,
+    FULL,
+    LIGHT,
+    MEDIAN,
+    ONE_SIDED,
+    SIDES,
+    Sharper,
+    measured_at,
+    ranges_at,
+    sides_at,
+)
+from tests.exact.units_universe import UNITS
 from tests.exact.universe import RECORDS, OnThisUniverse, Record, summary_of, with_budgets_raised
 
 GAUSSIAN = FINDER.with_gaussian()
@@ -62,12 +81,20 @@ def with_squares(summary: Summary) -> Summary:
     return Summary.of(summary.levels, summary.smallest, summary.largest, cells)
 
 
-class TestConcentratedSum(OnThisUniverse):
+class Concentrated(OnThisUniverse):
+    """Of a share, and of a part of one, its square is what is used of P(r) = e² / 2."""
+
+    compared = staticmethod(concentrated_loss)
+    caught_by = 1e-4  # losses are squares: those of small budgets are small
+
+    def promised(self, budget: float, share: float) -> float:
+        return (share * budget) ** 2 / 2
+
+
+class TestConcentratedSum(Concentrated):
     """A sum with Gaussian noise: the squares of the parts make 1."""
 
     mechanism = COARSE
-    compared = staticmethod(concentrated_loss)
-    caught_by = 1e-4  # losses are squares: those of small budgets are small
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
         "whole": (lambda law: law, Fraction(1)),
         "gate": (lambda law: law.first, GATE_PART),
@@ -79,9 +106,6 @@ class TestConcentratedSum(OnThisUniverse):
         "choice": "the width of its log-ratios costs an eighth of its square, and a half is charged",
         "whole": "its choice is charged more than it loses",
     }
-
-    def promised(self, budget: float, share: float) -> float:
-        return (share * budget) ** 2 / 2
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         return summary_of(records).refined(4)
@@ -102,6 +126,160 @@ class TestConcentratedSum(OnThisUniverse):
             ),
             "the noise of a smaller variance": Twin(too_small, "total, much clipped"),
         }
+
+
+LARGER = replace(LARGEST, concentrated=True)
+
+
+def wider(factor: Fraction) -> Callable[[Summary, Fraction], Law]:
+    """Return the law of a maximum whose log-ratios are so many times as wide."""
+    return lambda summary, share: LARGER.law(summary, share * factor)
+
+
+def flipped(law: Any) -> PermuteAndFlip:
+    """Return a choice drawn by coins, whose log-ratios are in no interval of that width."""
+    return PermuteAndFlip(law.penalties, law.unit)
+
+
+class TestConcentratedMax(Concentrated):
+    """Two exponential choices of twice the weight that is pure: an eighth of a squared width is lost."""
+
+    mechanism = LARGER
+    runs, edge_stride = 40, 8
+    shares = (Fraction(1),)
+    crowded = ("step further in",)
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "eighth": (lambda law: law.first, HALF),
+        "step": (lambda law: steps_near(law, -1), HALF),
+        "step further in": (lambda law: steps_near(law, 20), HALF),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "eighth 15 % too sharp": Twin(wider(Fraction(100, 85)), "eighth"),
+            "step 15 % too sharp": Twin(wider(Fraction(100, 85)), "step"),
+            "drawn by coins": Twin(
+                lambda summary, share: replace(
+                    LARGER.law(summary, share), first=flipped(LARGER.law(summary, share).first)
+                ),
+                "eighth",
+            ),
+            "levels rounded up": Twin(
+                lambda summary, share: LARGER.law(with_budgets_raised(summary, 3), share), "eighth"
+            ),
+        }
+
+
+def ranked(kind: type[Rank] = Rank, **options: Any) -> Any:
+    """Return a concentrated median, or a twin of it."""
+    given = {field.name: getattr(MEDIAN, field.name) for field in fields(MEDIAN)} | {"concentrated": True}
+    return kind(**(given | options))
+
+
+ROOT_OF_TWO = Fraction(99, 70)
+
+
+class TestConcentratedMedian(Concentrated):
+    """Ranges by exponential choices: the squares of the parts make 1."""
+
+    tied_at, runs, edge_stride = Fraction(10_000), 8, 8
+    shares = (Fraction(1),)
+    mechanism = ranked()
+    records = (*RECORDS, {**RECORDS[2], "v": 12})
+    crowded: Sequence[str] = ("range, light weights",)
+    loose: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("range, light weights", "range, full weights"), ONE_SIDED
+    )
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "gate": (lambda law: law.first, Fraction(10, 100)),
+        "range, light weights": (ranges_at(LIGHT), CHOICE),
+        "range, full weights": (ranges_at(FULL), CHOICE),
+        "weights around": (sides_at(LIGHT, 20), SIDES),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "15 % too sharp": Twin(ranked(Sharper, factor=Fraction(100, 85)).law, "range, light weights"),
+            "the factor of both directions rooted": Twin(
+                ranked(Sharper, factor=ROOT_OF_TWO).law, "range, light weights"
+            ),
+            "masses of P in place of e": Twin(
+                lambda summary, share: ranked().law(with_squares(summary), share), "gate"
+            ),
+        }
+
+
+class TestConcentratedQuantiles(Concentrated):
+    """Each of k choices may be the root of k times narrower, and not more."""
+
+    tied_at, runs, edge_stride = Fraction(10**6), 8, 8
+    mechanism = ranked(quantiles=(Fraction(9, 10), HALF))
+    variant_of = TestConcentratedMedian
+    shares = (Fraction(1),)
+    records = RECORDS[1:5]
+    loose: ClassVar[Mapping[str, str]] = {"both": ONE_SIDED}
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "both": (lambda law: Together((ranges_at(LIGHT)(law), measured_at(LIGHT, 20)(law).first)), CHOICE)
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"each as wide as one alone": Twin(self._alike, "both")}
+
+    def _alike(self, summary: Summary, share: Fraction) -> Law:
+        law: Law = ranked(Sharper, quantiles=(Fraction(9, 10), HALF), factor=ROOT_OF_TWO).law(summary, share)
+        return law
+
+
+def test_parts_of_ranks_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None:
+    for rank in (ranked(), Rank.tuned(Fraction(1), (HALF,), 0, 9, None, concentrated=True)):
+        used = rank.answer if rank.finder is None else rank.finder.tunings[0][1].answer
+        with pytest.raises(ValueError, match="more than the whole"):
+            replace(rank, sides=1 - (used / 4) ** 2)
+
+
+@pytest.mark.parametrize("levels", [Levels(Fraction(1), Fraction(1)), Levels(Fraction(1), Fraction(9))])
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 50)])
+def test_squares_of_the_parts_of_ranks_leave_next_to_nothing(levels: Levels, share: Fraction) -> None:
+    rank = Rank.tuned(share, (HALF,), 0, 9, levels, concentrated=True)
+    parts = [rank.scout, rank.sides]
+    if rank.finder is None:
+        parts.append(rank.answer)
+    else:
+        tuning = rank.finder.tunings[0][1]
+        parts += [rank.finder.gate, tuning.choice, tuning.answer]
+    assert 1 - Fraction(1, 10**5) < sum(part * part for part in parts) <= 1
+    warm = WarmRank.tuned(rank, (3,), Fraction(2), "charge 1", close=True)
+    assert warm.choice**2 + warm.answer**2 + rank.scout**2 + rank.sides**2 <= 1
+
+
+class TestConcentratedGroupsOfUnits(test_joint.TestSums):
+    """Totals of several groups that a unit moves together, each with the noise of one."""
+
+    mechanism = replace(COARSE_JOINT, finder=GAUSSIAN, gaussian=True)
+    compared = staticmethod(concentrated_loss)
+    caught_by = 1e-4
+    variant_of = TestConcentratedSum
+    records = test_joint.TestOneUnit.records
+    max_records = 1
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "whole": (lambda law: law, Fraction(1)),
+        test_joint.MUCH: (lambda law: law.laws[0].then(5), TOTAL_PART),
+    }
+
+    def promised(self, budget: float, share: float) -> float:
+        return (share * budget) ** 2 / 2
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {
+            "a cap for each cell": Twin(
+                test_joint.scaled_as(test_joint.separately, self.mechanism), test_joint.MUCH
+            )
+        }
+
+    def test_some_unit_comes_close_to_what_it_may_lose(self) -> None:
+        self.records = UNITS[1:4]
+        found = self.worst(self.law, test_joint.MUCH, Fraction(1))
+        assert found.measured / found.promised > 0.65  # of the budget, four fifths
 
 
 def with_totals(summary: Summary, share: Fraction, changed: Callable[[Noisy], Noisy]) -> Gated:

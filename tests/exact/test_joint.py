@@ -42,7 +42,7 @@ def by_the_net_sum(added: Sequence[int], cap: int) -> list[int]:
     return list(added) if size <= cap else [int(Fraction(v * cap, size)) for v in added]
 
 
-def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
+def scaled_as(how: Scaled, mechanism: Joint = COARSE) -> Callable[[UnitGroups, Fraction], Gated]:
     """Return the law with another way to scale one unit; it sees tables of at most one unit."""
 
     def law(unit: UnitGroups, share: Fraction) -> Gated:
@@ -55,7 +55,7 @@ def scaled_as(how: Scaled) -> Callable[[UnitGroups, Fraction], Gated]:
             level = next(k for k in range(levels.top + 1) if levels.quanta(k) == quanta[0])
             return tuple(how(whole, caps.by_level[level]))
 
-        return COARSE.law(replace(unit, clipped=look), share)
+        return mechanism.law(replace(unit, clipped=look), share)
 
     return law
 

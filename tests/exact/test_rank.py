@@ -19,6 +19,7 @@ from prdp.levels import Levels
 from prdp.mechanisms._axis import Ranges
 from prdp.mechanisms._threshold import PointFinder, Tuning
 from prdp.mechanisms.rank import Price, Rank
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
@@ -97,7 +98,7 @@ class Sharper(Rank):
         masses: Sequence[int],
         wrong: Column,
         price: Price,
-    ) -> PermuteAndFlip:
+    ) -> PermuteAndFlip | ExponentialChoice:
         sharp = Price(*(self.factor * each for each in price))
         return super(Sharper, self).choice(which, ranges, masses, wrong, sharp)
 

@@ -58,6 +58,8 @@ def test_a_variance_must_be_a_fraction(variance: object) -> None:
 @given(variance=variances, proposed=st.integers(-(10**12), 10**12))
 @example(variance=TINY, proposed=1)
 @example(variance=LARGE, proposed=10**9)
+@example(variance=Fraction(1, 10**40), proposed=0)
+@example(variance=Fraction(1), proposed=2**40)  # shifted by 24 bits it would be no number of 64
 def test_the_parts_of_an_exponent_are_what_is_looked_up_and_a_rest_that_is_little(
     variance: Fraction, proposed: int
 ) -> None:
@@ -188,6 +190,13 @@ def test_a_spread_holds_so_many_draws_and_hardly_more(variance: Fraction, level:
     assert inside >= float(level)
     least = far - 2 - far // 50
     assert least < 0 or math.fsum(noise.probability(k) for k in range(-least, least + 1)) < float(level)
+
+
+def test_a_spread_holds_all_but_the_rarest_draws() -> None:
+    """Of 10^15 draws one may be missed: more digits than 1 less a sum of chances has."""
+    noise = DiscreteGaussian(Fraction(6))
+    far = noise.spread(1 - Fraction(1, 10**15))
+    assert 2 * math.fsum(noise.probability(k) for k in range(far + 1, 100)) <= 1e-15
 
 
 @given(variance=variances, reach=st.fractions(min_value=0, max_value=6))

@@ -24,7 +24,7 @@ from prdp.cli.policy_facts import (
     record_of,
     with_options,
 )
-from prdp.cli.printing import grid, number, show, show_json
+from prdp.cli.printing import grid, number, number_above, show, show_json
 from prdp.concentrated import Notion, epsilon_at, read_delta
 from prdp.declare.exact import Exact
 from prdp.errors import InvalidRequest
@@ -309,7 +309,7 @@ def _record(found: Findings) -> list[RenderableType]:
     made = grid(["share", "loses at most", last], left=(2,))
     for share, loss in record.losses:
         if not pure:
-            made.add_row(str(share), number(loss, 4), number(found.epsilon(loss), 4))
+            made.add_row(str(share), number(loss, 4), number_above(found.epsilon(loss)))
             continue
         factor = f"by a factor of {number(math.exp(loss), 4)}" if loss < 700 else "without limit"
         made.add_row(str(share), number(loss, 4), factor)

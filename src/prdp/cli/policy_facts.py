@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import typer
 
-from prdp.cli.printing import number
+from prdp.cli.printing import number, number_above
 from prdp.concentrated import epsilon_at
 from prdp.declare.exact import exact
 from prdp.errors import ExpressionError, InvalidRequest, PolicyError, PrdpError
@@ -190,7 +190,7 @@ def warned(policy: Policy) -> str:
     if most <= LARGE:
         return ""
     if policy.stated is not None:
-        epsilon = number(epsilon_at(most, 1e-6), 4)
+        epsilon = number_above(epsilon_at(most, 1e-6))
         risk = f"P(r) of up to {number(most)} protects little: that is epsilon {epsilon} at delta 1e-6"
         return f"{risk}. Set at_most."
     factor = f"up to {number(math.exp(most), 4)}-fold" if most < 700 else "without limit"

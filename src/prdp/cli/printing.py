@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 from rich.console import Console, RenderableType
@@ -75,6 +76,15 @@ def grid(headings: Sequence[str], *, left: Sequence[int] = (), wraps: Sequence[i
             overflow="fold",
         )
     return made
+
+
+def number_above(value: float, digits: int = 4) -> str:
+    """Return a number for reading, rounded up: of what is stated as a bound.
+
+    >>> number_above(0.42994), number(0.42994), number_above(12_341.0)
+    ('0.43', '0.4299', '12,350')
+    """
+    return number(float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value))), digits)
 
 
 def number(value: float | Fraction, digits: int = 4) -> str:

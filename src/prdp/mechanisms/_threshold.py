@@ -257,7 +257,8 @@ class Tuning:
             away from the data, and what the masses must outweigh for it to climb to them.
         stride: How far apart the points are, in quarters of an octave.
         fence: What else a point is charged for; None for what it clips alone.
-        gaussian: Whether the answer's noise is Gaussian; the squares of all parts then make at most 1.
+        gaussian: Whether squares of all parts make at most 1, under a concentrated policy, where totals have
+            Gaussian noise.
     """
 
     choice: Fraction

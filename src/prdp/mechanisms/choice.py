@@ -43,7 +43,8 @@ class Choice:
         Adding r raises the mass beyond each eighth, and beyond each step, by 0 or by E(r), so the weight
         exp(-part · share · mass) of every one of them, and their sum, fall by a factor of at most
         exp(part · share · E(r)); the two parts add up to 1.
-        In full: proofs/choice.md.
+        In full: proofs/choice.md. Under a concentrated policy, two exponential choices of twice the
+        weight: proofs/concentrated.md.
 
     Attributes:
         low: The least value that the public bounds allow, in steps.
@@ -57,6 +58,7 @@ class Choice:
         steep: By how much the log-weight of steps falls with each octave, over the square root of the weight
             of a record of typical budget; less where one such record would not outweigh it.
         fine: The part of the share that chooses the step; half of it where every record weighs a lot.
+        concentrated: Whether the share is the root of what is used of P(r), and budgets are e(r).
     """
 
     low: int
@@ -68,6 +70,7 @@ class Choice:
     inner: Fraction = Fraction(2)
     steep: Fraction = Fraction(12)
     fine: Fraction = Fraction(1, 5)
+    concentrated: bool = False
 
     name = "choice"
 
@@ -80,6 +83,16 @@ class Choice:
 
     def law(self, summary: Summary, share: Fraction) -> Then:
         """Return the distribution of (eighth, step of its window)."""
+        return self._law(summary, self._width(share))
+
+    def _width(self, share: Fraction) -> Fraction:
+        """Return the width of log-ratios, in budgets, that a share affords.
+
+        Of an exponential choice of a width c, what is used of P(r) is c² / 8, and c² / 2 may be.
+        """
+        return 2 * share if self.concentrated else share
+
+    def _law(self, summary: Summary, share: Fraction) -> Then:
         prior, fine = self.prior(summary, share), self.fine_part(summary, share)
         cells = summary.valued().cells
         places = cells.by_magnitude(prior.steps.places.__getitem__)
@@ -114,7 +127,7 @@ class Choice:
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
         """Draw independent answers."""
-        answer_at = cache(partial(_answer, self.prior(summary, share)))
+        answer_at = cache(partial(_answer, self.prior(summary, self._width(share))))
         return [answer_at(eighth, place) for eighth, place in self.law(summary, share).draw(entropy, runs)]
 
 

@@ -558,6 +558,11 @@ class Clip:
 
     name = "clip"
 
+    @property
+    def concentrated(self) -> bool:
+        """Whether the share is the root of what is used of P(r)."""
+        return self.gaussian
+
     @classmethod
     def tuned(
         cls, share: Fraction, *, signed: bool = False, leads: bool = False, gaussian: bool = False

@@ -16,11 +16,12 @@ from prdp.cells.units import Caps, UnitGroups
 from prdp.mechanisms._tail import TailRule, in_caps
 from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Tuning, caps_at
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
+from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Noisy
+from prdp.noise.laws import Gated, Noise, Noisy
 from prdp.release.bias import Clipping
-from prdp.release.raw_answer import Answer, AnswerColumn, Caveat
+from prdp.release.raw_answer import Answer, AnswerColumn, Caveat, family
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +35,30 @@ class Joint:
     Why:
         Finding b costs (1 - a₂) · share · E(u). At the b that is found, u moves all groups' totals together
         by at most b · E(u), which a noise of scale b / (a₂ · share) in each hides up to a₂ · share · E(u).
-        In full: proofs/joint.md.
+        In full: proofs/joint.md; with Gaussian noise, proofs/concentrated.md.
 
     Attributes:
         finder: The finder of b.
         finest_bits: The maximum number of bits by which the lattice of answers is finer than values.
+        gaussian: Whether the answers' noise is Gaussian, under a concentrated policy: as in ``Clip``.
     """
 
     finder: PointFinder = field(default_factory=PointFinder)
     finest_bits: int = FINEST_BITS
+    gaussian: bool = False
 
     name = "joint"
 
     @classmethod
-    def tuned(cls, share: Fraction) -> Joint:
+    def tuned(cls, share: Fraction, *, gaussian: bool = False) -> Joint:
         """Return the mechanism for a share."""
-        return cls(PointFinder.for_totals(share))
+        finder = PointFinder.for_totals(share)
+        return cls(finder.with_gaussian() if gaussian else finder, gaussian=gaussian)
+
+    @property
+    def concentrated(self) -> bool:
+        """Whether the share is the root of what is used of P(r)."""
+        return self.gaussian
 
     def caveat(self, *, signed: bool) -> Caveat | None:
         """Describe the errors other than noise: as for ``clip``."""
@@ -85,12 +94,16 @@ class Joint:
         return Caps(tuple(min(cap, summary.largest) for cap in caps), units.bits)
 
     @staticmethod
-    def noise(units: UnitGroups, share: Fraction, tuning: Tuning, place: int) -> DiscreteLaplace:
+    def noise(units: UnitGroups, share: Fraction, tuning: Tuning, place: int) -> Noise:
         """Return the noise of each group's total at the point of a place; public."""
+        scale = Joint._point(units, tuning, place) / (share * tuning.answer)
+        return DiscreteGaussian(scale**2) if tuning.gaussian else DiscreteLaplace(scale)
+
+    @staticmethod
+    def _point(units: UnitGroups, tuning: Tuning, place: int) -> Fraction:
+        """Return the point of a place, in steps for each unit of budget."""
         points = Points.spanning(units.summary, tuning.stride)
-        return DiscreteLaplace(
-            points.per_quantum(place) / units.summary.levels.quantum / (share * tuning.answer)
-        )
+        return points.per_quantum(place) / units.summary.levels.quantum
 
     def answers(self, units: UnitGroups, share: Fraction, entropy: Entropy, runs: int) -> list[AnswerColumn]:
         """Draw independent answers, each one for all groups."""
@@ -131,10 +144,11 @@ class Joint:
         which, place = chosen
         tuning = self.finder.tunings[which][1]
         noise = self.noise(units, share, tuning, place)
-        clipped_at = noise.scale * share * tuning.answer * step
+        clipped_at = self._point(units, tuning, place) * step
         words = f"{float(clipped_at):.6g} for each unit of budget, over all groups"
         clipping = Clip(self.finder, self.finest_bits).clipping(units.summary, share, which, place)
-        template = Answer(0, step, (noise,), (("clipped at", words),), clipping=clipping)
+        choices = (("clipped at", words),)
+        template = Answer(0, step, (noise,), choices, clipping=clipping, noise=family((noise,)))
         totals = units.clipped(self.caps(units, tuning, place))
         steps = exact_column(map(add, totals, noises[: len(totals)]))
         masses = noises[len(totals) :]

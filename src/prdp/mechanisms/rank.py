@@ -15,9 +15,11 @@ import numpy as np
 
 from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, sums_below
 from prdp.cells.summary import Summary
+from prdp.concentrated import root_below
 from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
 from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, SparingCandidates, Tuning
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Gated, Law, Lazily, Noisy, Then
@@ -83,6 +85,24 @@ def _finder(first: Tuning) -> PointFinder:
     return PointFinder(tunings=((25, first), (25, _FALLBACK), (None, _FALLBACK)))
 
 
+# Of concentrated privacy, where squares of parts add up: proofs/concentrated.md.
+_PART_BITS = 20
+_GATE_BY_SQUARES, _CHOICE_BY_SQUARES = Fraction(10, 100), Fraction(30, 100)
+_SCOUT_BY_SQUARES, _SIDES_BY_SQUARES = Fraction(8, 100), Fraction(45, 100)
+
+
+def rest_of(parts: Iterable[Fraction], *, concentrated: bool) -> Fraction:
+    """Return the part of the share that others leave.
+
+    >>> rest_of([Fraction(3, 5)], concentrated=False), rest_of([Fraction(3, 5)], concentrated=True)
+    (Fraction(2, 5), Fraction(4, 5))
+    """
+    if not concentrated:
+        return 1 - sum(parts, Fraction(0))
+    squares = sum((part * part for part in parts), Fraction(0))
+    return root_below(max(Fraction(0), 1 - squares), _PART_BITS)
+
+
 @dataclass(frozen=True, slots=True)
 class Rank:
     """Choose a range such that a given part of the records' weight lies below it.
@@ -97,6 +117,8 @@ class Rank:
         choices by permute-and-flip, with a part of a · share / k for the octaves and half of the rest for the
         ranks, cost a · share · E(r). Last, the noisy weights around the answers have a record in one of them.
         The parts of the share add up to 1. In full: proofs/rank.md.
+        Under a concentrated policy, choices are exponential ones, and squares of parts add up to 1:
+        proofs/concentrated.md.
 
     Attributes:
         quantiles: Which parts of the weight are to lie below the answers; between 0 and 1.
@@ -116,6 +138,7 @@ class Rank:
             for none. Empty where there is none at all.
         words: Which records weigh less than others.
         full: Where nothing is searched, the budget in quanta from which a record weighs 1; None where all do.
+        concentrated: Whether the share is the root of what is used of P(r), and budgets are e(r).
     """
 
     quantiles: tuple[Fraction, ...]
@@ -132,16 +155,19 @@ class Rank:
     known: tuple[int | None, ...] = ()
     words: tuple[str, str] = RECORDS
     full: int | None = None
+    concentrated: bool = False
 
     name = "rank"
 
     def __post_init__(self) -> None:
         if not self.quantiles or not all(0 < quantile < 1 for quantile in self.quantiles):
             raise ValueError("a quantile lies between 0 and 1, and there is at least one")
-        searched = [self.answer]
+        searched: list[tuple[Fraction, ...]] = [(self.answer,)]
         if self.finder is not None:
-            searched = [self.finder.gate + each.choice + each.answer for _, each in self.finder.tunings]
-        if max(searched) + self.scout + self.sides > 1 or not 0 <= self.whereabouts < 1:
+            searched = [(self.finder.gate, each.choice, each.answer) for _, each in self.finder.tunings]
+        power = 2 if self.concentrated else 1
+        used = max(sum(part**power for part in (*parts, self.scout, self.sides)) for parts in searched)
+        if used > 1 or not 0 <= self.whereabouts < 1:
             raise ValueError("the parts of the share add up to more than the whole")
 
     @classmethod
@@ -151,13 +177,39 @@ class Rank:
         quantiles: tuple[Fraction, ...],
         low: int,
         high: int,
-        levels: Levels,
+        levels: Levels | None,
+        *,
+        concentrated: bool = False,
     ) -> Rank:
-        """Return the mechanism for a share; the parameters were chosen once, on synthetic sets."""
-        if levels.at_least == levels.at_most:
+        """Return the mechanism for a share; the parameters were chosen once, on synthetic sets.
+
+        No point is searched where ``levels`` has one budget, or is None.
+        """
+        searches = levels is not None and levels.at_least != levels.at_most
+        finder = _finder(_LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE) if searches else None
+        if concentrated:
+            return cls._concentrated(quantiles, low, high, finder)
+        if finder is None:
             return cls(quantiles, low, high, finder=None)
-        first = _LARGE_SHARE if share > Fraction(1, 3) else _SMALL_SHARE
-        return cls(quantiles, low, high, finder=_finder(first), sides=_SIDES)
+        return cls(quantiles, low, high, finder=finder, sides=_SIDES)
+
+    @classmethod
+    def _concentrated(
+        cls, quantiles: tuple[Fraction, ...], low: int, high: int, finder: PointFinder | None
+    ) -> Rank:
+        """Return the mechanism whose parts' squares add up."""
+        around = _SCOUT_BY_SQUARES, _SIDES_BY_SQUARES
+        alone = rest_of(around, concentrated=True)
+        if finder is not None:
+            choice, gate = _CHOICE_BY_SQUARES, _GATE_BY_SQUARES
+            answer = rest_of((gate, choice, *around), concentrated=True)
+            parts = partial(replace, choice=choice, answer=answer, gaussian=True)
+            tunings = ((least, parts(one)) for least, one in finder.tunings)
+            finder = replace(finder, gate=gate, tunings=tuple(tunings))
+        scout, sides = around
+        return cls(
+            quantiles, low, high, finder=finder, answer=alone, scout=scout, sides=sides, concentrated=True
+        )
 
     def caveat(self, *, signed: bool) -> Caveat | None:  # noqa: ARG002  (the same for both)
         """Return None: an answer itself tells which records weighed less, if any did."""
@@ -188,7 +240,7 @@ class Rank:
         below = self.weights(ranges, summary, point)
         price = share * summary.levels.quantum / point
         measured = cache(partial(self.measured, ranges, below, price))
-        each = part * price / len(self.quantiles)
+        each = part * price * self._each
         paid = Price(each, each * point)
         masses = ranges.masses(summary)
         choices = [
@@ -196,6 +248,15 @@ class Rank:
             for place, quantile in enumerate(self.quantiles)
         ]
         return _one_after_the_other(choices, measured)
+
+    @property
+    def _each(self) -> Fraction:
+        """The width of one quantile's log-ratios, over the part for all of them; in budgets.
+
+        Of k exponential choices of a width c each, what is used of P(r) is k · c² / 8, and c² / 2 may be.
+        """
+        count = len(self.quantiles)
+        return root_below(Fraction(4, count)) if self.concentrated else Fraction(1, count)
 
     def ranges(self, summary: Summary) -> Ranges:
         """Return the candidates."""
@@ -227,7 +288,7 @@ class Rank:
         masses: Sequence[int],
         wrong: Column,
         price: Price,
-    ) -> PermuteAndFlip:
+    ) -> PermuteAndFlip | ExponentialChoice:
         """Return the choice of one quantile's range.
 
         Args:
@@ -248,7 +309,10 @@ class Rank:
         if known is not None:
             near = away(ranges, known, _NEAR * int(self.fall / unit))
             before = np.minimum(near, plus(before, exact_column([_BESIDE * int(self.fall / unit)])))
-        return PermuteAndFlip.of_column(plus(shifted(wrong, finer), before), unit)
+        penalties = plus(shifted(wrong, finer), before)
+        if self.concentrated:
+            return ExponentialChoice(tuple(penalties.tolist()), unit)
+        return PermuteAndFlip.of_column(penalties, unit)
 
     def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
         """Return by how much each range's log-weight is lowered whatever its rank: by where the mass lies."""
@@ -525,7 +589,9 @@ def away(ranges: Ranges, known: int, per_octave: int) -> Column:
     return over(product(np.abs(heights - heights[at]), exact_column([per_octave])), _PER_OCTAVE)
 
 
-def _one_after_the_other(choices: Sequence[PermuteAndFlip], then: Callable[[tuple[int, ...]], Law]) -> Law:
+def _one_after_the_other(
+    choices: Sequence[PermuteAndFlip | ExponentialChoice], then: Callable[[tuple[int, ...]], Law]
+) -> Law:
     """Return a law that draws from each choice, and then from what follows from them all."""
 
     def rest(drawn: tuple[int, ...]) -> Law:

@@ -9,7 +9,7 @@ from typing import Any
 
 from prdp.cells.summary import Summary
 from prdp.mechanisms._threshold import Points, Tuning
-from prdp.mechanisms.rank import Rank, RankFacts
+from prdp.mechanisms.rank import Rank, RankFacts, rest_of
 from prdp.mechanisms.warm_clip import CHOICE, DOWN, UP, climbs_from, warm_tuning
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Then
@@ -67,7 +67,8 @@ class WarmRank:
             close: Whether the point is of the same snapshot, at a share that is not much larger.
         """
         started = replace(rank, known=known)
-        return cls(started, None if rank.finder is None else at, words, CHOICE[close], UP, DOWN[close])
+        choice = 2 * CHOICE[close] if rank.concentrated else CHOICE[close]
+        return cls(started, None if rank.finder is None else at, words, choice, UP, DOWN[close])
 
     @property
     def why(self) -> str:
@@ -77,7 +78,13 @@ class WarmRank:
     @property
     def answer(self) -> Fraction:
         """The part of the share for choosing ranges where a point is known."""
-        return 1 - self.choice - self.rank.scout - self.rank.sides
+        parts = self.choice, self.rank.scout, self.rank.sides
+        return rest_of(parts, concentrated=self.concentrated)
+
+    @property
+    def concentrated(self) -> bool:
+        """Whether the share is the root of what is used of P(r)."""
+        return self.rank.concentrated
 
     @property
     def _tuning(self) -> Tuning:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -189,12 +188,11 @@ class DiscreteGaussian:
         """Return each exponent in 2^-16, rounded down by 0 to 4 of them; -1 where it is 32 or more."""
         shift, centre, unit = _integers(self.variance)
         size = np.abs(proposed)
-        if shift > _SIZE_BITS:
-            size = size.astype(object)
-        size = size << shift if shift >= 0 else size >> -shift
-        far = np.asarray(size >= _WIDEST, dtype=bool)
-        if far.any() or size.dtype == object:
-            size = np.where(far, 0, size).astype(np.int64)
+        widest = max(1, _WIDEST >> shift) if shift >= 0 else _WIDEST << -shift
+        far = np.asarray(size >= widest, dtype=bool)
+        if far.any():
+            size = np.where(far, 0, size)  # before they are shifted, so that no bit is lost
+        size = (size << shift if shift >= 0 else size >> -shift).astype(np.int64)
         size -= centre
         size *= size
         size //= unit
@@ -272,11 +270,12 @@ def _spread(variance: Fraction, failure: Fraction) -> int:
     """
     deviation = math.sqrt(variance) if variance < 10**300 else None
     if deviation is not None and deviation < 50:
-        mass, inside = _mass(float(variance)), 0.0
-        for k in count():
-            inside += (1 if k == 0 else 2) * math.exp(-k * k / (2 * float(variance))) / mass
-            if 1 - inside <= float(failure) * (1 - 1e-9) or k > 40 * deviation + 40:
+        mass, beyond = _mass(float(variance)), 0.0
+        for k in range(40 + int(40 * deviation), 0, -1):  # from the tail on, so that no digits are lost
+            beyond += 2 * math.exp(-k * k / (2 * float(variance))) / mass
+            if beyond > float(failure) * (1 - 1e-9):
                 return k
+        return 0
     times = _normal(float(failure))
     root = math.isqrt(math.ceil(variance * (1 << 40))) + 1
     return math.ceil(Fraction(times) * root / (1 << 20)) + 1

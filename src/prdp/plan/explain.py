@@ -239,11 +239,18 @@ def _step(step: Step, query: QueryPlan) -> Iterator[Line]:
     shared = "" if step.shared_draw_id is None else ", for several answers"
     yield Line("  draws", f"{name}{mechanism} with share {step.share}{how}{shared}; {page}")
     if step.conversion.least is not None:
-        noise = "Gaussian noise" if getattr(step.mechanism, "gaussian", False) else "a pure mechanism"
+        noise = _notion(step)
         as_share = f"with share {float(step.drawn_share):.4g} of e(r), the root of 2 P(r)"
         yield Line("  as", f"{noise} {as_share}; proofs/concentrated.md")
     if why := getattr(step.mechanism, "why", ""):
         yield Line("  since", why)
+
+
+def _notion(step: Step) -> str:
+    """Return what of a mechanism is by the concentrated notion, in words."""
+    if not getattr(step.mechanism, "concentrated", False):
+        return "a pure mechanism"
+    return "Gaussian noise" if getattr(step.mechanism, "gaussian", False) else "exponential choices"
 
 
 def _answered_by(step: Step, query: QueryPlan) -> tuple[str, str]:

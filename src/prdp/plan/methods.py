@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -143,6 +144,16 @@ class MethodTerms:
         """The share at which a pure mechanism is drawn."""
         return self.policy.conversion.drawn(self.share)
 
+    @property
+    def by_choice(self) -> tuple[Fraction, bool]:
+        """The share at which a mechanism of exponential choices is drawn, and whether by the root.
+
+        Not where a pure mechanism has so large a share that it is sharper: where P(r) is large.
+        """
+        root = root_below(self.share)
+        concentrated = self.policy.stated is not None and self.drawn <= 2 * root
+        return (root, True) if concentrated else (self.drawn, False)
+
 
 def cells(terms: MethodTerms) -> Read:
     """Read the cells of the measured column, or counts."""
@@ -261,13 +272,14 @@ def _ends(terms: MethodTerms) -> tuple[int, int]:
 
 
 def _rank(terms: MethodTerms) -> Rank:
-    found = Rank.tuned(terms.drawn, terms.query.at, *_ends(terms), terms.levels)
+    drawn, concentrated = terms.by_choice
+    tuned = partial(Rank.tuned, drawn, terms.query.at, *_ends(terms), concentrated=concentrated)
     if not terms.part:
-        return found
+        return tuned(terms.levels)
     if not terms.query.unit_weighted:
-        return replace(found, words=ROWS)
+        return replace(tuned(terms.levels), words=ROWS)
     full = terms.levels.quanta(terms.levels.top)  # of the only row of a unit: all have one budget
-    return Rank(terms.query.at, *_ends(terms), finder=None, words=UNITS_ALIKE, full=full)
+    return replace(tuned(None), words=UNITS_ALIKE, full=full)
 
 
 def _one_quantile(terms: MethodTerms) -> Base:
@@ -337,7 +349,8 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
 
     def choice(terms: MethodTerms) -> Choice:
         fineness = terms.measure.per_octave if terms.measure else FINE_PER_OCTAVE
-        return Choice(*_ends(terms), lowest, fineness, _typical_budgets(terms, lowest=lowest))
+        typical = _typical_budgets(terms, lowest=lowest)
+        return Choice(*_ends(terms), lowest, fineness, typical, concentrated=terms.by_choice[1])
 
     return (
         Method(

@@ -632,7 +632,8 @@ def _jointly(step: Step) -> Step:
     """Return a step that draws all groups of units at once."""
     labels = tuple(replace(label, method=Joint.name) for label in step.labels)
     shown = _unit_rows if step.select_input is _counted_units else step.select_input
-    return replace(step, mechanism=Joint.tuned(step.drawn_share), labels=labels, select_input=shown)
+    mechanism = Joint.tuned(step.drawn_share, gaussian=getattr(step.mechanism, "gaussian", False))
+    return replace(step, mechanism=mechanism, labels=labels, select_input=shown)
 
 
 def _units_seen(query: Query, privacy_unit: str) -> Any:

@@ -229,4 +229,6 @@ def _tuned(mechanism: Answering, share: Fraction) -> Answering:
         return Clip.tuned(share, signed=mechanism.signed, leads=mechanism.leads, gaussian=mechanism.gaussian)
     if isinstance(mechanism, Following):
         return replace(mechanism, alone=Clip.tuned(share))
-    return Joint.tuned(share) if isinstance(mechanism, Joint) else mechanism
+    if isinstance(mechanism, Joint):
+        return Joint.tuned(share, gaussian=mechanism.gaussian)
+    return mechanism

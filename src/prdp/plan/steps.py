@@ -74,9 +74,9 @@ class Step:
     def drawn_share(self) -> Fraction:
         """The share at which the mechanism is drawn: under a concentrated policy, a larger one.
 
-        A mechanism with Gaussian noise is not pure: the root of the share is all that it may be drawn at.
+        One whose proof is about P(r), which Gaussian noise is not without, is drawn at the root of the share.
         """
-        if getattr(self.mechanism, "gaussian", False):
+        if getattr(self.mechanism, "concentrated", False):
             return root_below(self.share)
         return self.conversion.drawn(self.share)
 
