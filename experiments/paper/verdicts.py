@@ -51,7 +51,8 @@ class Verdict:
         """The verdict in a few words."""
         if self.here is None or self.band is None:
             return f"{number(self.printed)}\nno data"
-        word = {"inside": "in band", "off": "off", "unknown": "not compared"}[self.mark]
+        times = f"off, {number(self.here / self.printed, 2)} times"
+        word = {"inside": "in band", "off": times, "unknown": "not compared"}[self.mark]
         place = f"p {self.band.place:.3g}"
         return f"{number(self.printed)} → {number(self.here)}\n{word}, {place}"
 

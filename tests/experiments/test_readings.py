@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from experiments.baselines.two_stages import Reading, answers, local_counts, scan_runs_on
+from experiments.baselines.two_stages import Reading, answers, local_counts, scan_runs_on, value_law
 from experiments.datasets import normal
 from experiments.paper.readings import READINGS
 from experiments.paper.results import Band
@@ -68,6 +68,15 @@ def test_only_halves_and_reduced_shares_cost_the_budget() -> None:
         "first stage whole, slack 1, at share 2/3",
     }
     assert max(costs.values()) == 2
+
+
+@pytest.mark.parametrize(("above", "least", "most"), [(2, 0, 0.01), (1, 0.99, 1)])
+def test_half_of_the_maximum_s_slack_answers_above_all_records(above: int, least: float, most: float) -> None:
+    kept, epsilon, largest = np.sort(DATA.values), 1 / 10, 10**12
+    slack = above / epsilon * math.log(2 * (largest + 1) / 0.1)
+    firsts, _, weights = value_law(kept, largest, epsilon, slack)
+    parts = np.exp(weights - weights.max())
+    assert least <= parts[firsts > kept[-1]].sum() / parts.sum() <= most
 
 
 @pytest.mark.parametrize("scan", [1, 2])
