@@ -25,7 +25,7 @@ import duckdb
 import numpy as np
 
 import prdp
-from benchmarks.scan_speed import OWN, print_both, table_file, timed
+from benchmarks.scan_speed import OWN, print_both, table_file, timed, write_whole
 from prdp.tables.groups import Groups
 from prdp.testing.truth import raw_cells
 
@@ -59,9 +59,7 @@ def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> P
         customers = max(1, rows // ROWS_OF_A_CUSTOMER)
         branch = f"CAST(hash(balance, age, branch, {number}) % {keys} AS INTEGER) AS branch"
         customer = f"CAST({piece * customers} + hash({number}) % {customers} AS INTEGER) AS customer"
-        duckdb.execute(
-            f"COPY (SELECT balance, age, {branch}, {customer} FROM '{source}') TO '{path}' (COMPRESSION zstd)"
-        )
+        write_whole(path, f"SELECT balance, age, {branch}, {customer} FROM '{source}'")
     return path
 
 
