@@ -128,10 +128,10 @@ def git(*words: str) -> subprocess.CompletedProcess[bytes]:
 @contextmanager
 def sources(commit: str) -> Iterator[Path | None]:
     """Yield the sources of a commit, or None where git does not have it or no source has changed since."""
-    changed = git("diff", "--quiet", commit, "--", "src").returncode
-    if changed != 1:
-        why = "there is no such commit here" if changed else "no source has changed since"
-        print(f"{commit}: {why}; nothing is compared")
+    difference = git("diff", "--quiet", commit, "--", "src")
+    if difference.returncode != 1:
+        said = difference.stderr.decode(errors="replace").partition("\n")[0]
+        print(f"{commit}: {said or 'no source has changed since'}; nothing is compared")
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:
