@@ -4,9 +4,9 @@
 1,000 and 100,000 branches: plainly, by prdp's one pass, and by a whole question with its noise. With
 ``--privacy-unit``, customers are owners. Every question opens the table anew. Medians of 5, of the wall clock
 and of the time that the processor worked: on a machine that others use too, the second is what to compare.
-With ``--medians``, a median of each of 1,000 branches; with ``--frames``, what frames, files and texts of all
-answers take; with ``--memory``, the peak of a process that asks one question. ``--rows 100000000``
-writes files of 10 million rows each.
+With ``--medians``, a median and a variance of each of 1,000 branches; with ``--frames``, what frames, files
+and texts of all answers take; with ``--memory``, the peak of a process that asks one question.
+``--rows 100000000`` writes files of 10 million rows each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import duckdb
 import numpy as np
 
 import prdp
-from benchmarks.scan_speed import OWN, print_both, table_file, timed
+from benchmarks.scan_speed import OWN, print_both, table_file, timed, write_whole
 from prdp.tables.groups import Groups
 from prdp.testing.truth import raw_cells
 
@@ -59,17 +59,15 @@ def written(path: Path, rows: int, keys: int, folder: Path, piece: int = 0) -> P
         customers = max(1, rows // ROWS_OF_A_CUSTOMER)
         branch = f"CAST(hash(balance, age, branch, {number}) % {keys} AS INTEGER) AS branch"
         customer = f"CAST({piece * customers} + hash({number}) % {customers} AS INTEGER) AS customer"
-        duckdb.execute(
-            f"COPY (SELECT balance, age, {branch}, {customer} FROM '{source}') TO '{path}' (COMPRESSION zstd)"
-        )
+        write_whole(path, f"SELECT balance, age, {branch}, {customer} FROM '{source}'")
     return path
 
 
-def groups(path: Path, keys: int, *, privacy_unit: str | None = None) -> Groups:
+def groups(path: Path, keys: int, *, privacy_unit: str | None = None, most: int = 10**12) -> Groups:
     table = prdp.open(
         path,
         policy=prdp.Policy(OWN, at_most=100),
-        bounds={"balance": (0, 10**9 if privacy_unit else 10**12)},
+        bounds={"balance": (0, 10**9 if privacy_unit else most)},
         privacy_unit=privacy_unit,
         max_rows=100 if privacy_unit else None,
         synthetic=True,
@@ -110,11 +108,14 @@ def speed(rows: int, keys: Sequence[int], repeats: int, *, privacy_unit: bool) -
 
 def medians(rows: int, keys: int) -> None:
     path = grouped_file(rows, keys, FOLDER)
-    print(f"{rows:,} rows, medians of {keys:,} groups, once")
+    print(f"{rows:,} rows, medians and variances of {keys:,} groups, once")
     print_both(
         {
             "plain GROUP BY": plainly(path),
             "a median of each group": lambda: groups(path, keys).median("balance", share="1/10"),
+            "a variance, values to a million": lambda: groups(path, keys, most=10**6).variance(
+                "balance", share="1/10"
+            ),
         },
         1,
     )

@@ -63,12 +63,15 @@ class Tree:
     def __call__(self, name: str) -> float:
         """Return what a case costs."""
         print(name, file=self.input, flush=True)
-        return float(self.output.readline())
+        cost = self.output.readline()
+        if not cost:
+            sys.exit(f"{name}: the process that was asked ended, for the reason above")
+        return float(cost)
 
     def close(self) -> None:
         """End the process."""
-        self.input.close()
-        self.process.wait()
+        with self.process:
+            self.input.close()
 
 
 Start = Callable[[], Tree]
@@ -84,6 +87,9 @@ def pairs(before: Start, after: Start, suspects: Sequence[str] | None) -> dict[s
         if not names:
             sys.exit("the questions cannot be asked of this tree")
         found: dict[str, list[float]] = {name: [] for name in names if name in trees[0].names}
+        for name in names:
+            if name not in found:
+                print(f"{name}: not compared, since the earlier sources cannot be asked", flush=True)
         for _ in range(PAIRS):
             for name, ratios in found.items():
                 order = random.sample((0, 1), 2)
@@ -122,10 +128,10 @@ def git(*words: str) -> subprocess.CompletedProcess[bytes]:
 @contextmanager
 def sources(commit: str) -> Iterator[Path | None]:
     """Yield the sources of a commit, or None where git does not have it or no source has changed since."""
-    changed = git("diff", "--quiet", commit, "--", "src").returncode
-    if changed != 1:
-        why = "there is no such commit here" if changed else "no source has changed since"
-        print(f"{commit}: {why}; nothing is compared")
+    difference = git("diff", "--quiet", commit, "--", "src")
+    if difference.returncode != 1:
+        said = difference.stderr.decode(errors="replace").partition("\n")[0]
+        print(f"{commit}: {said or 'no source has changed since'}; nothing is compared")
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:

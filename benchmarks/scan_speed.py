@@ -32,12 +32,21 @@ def table_file(rows: int, folder: Path) -> Path:
     path = folder / f"prdp_bench_{rows}.parquet"
     if not path.exists():
         normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
-        duckdb.execute(
-            f"COPY (SELECT CAST(least(1e12, exp(8 + 3 * {normal})) AS BIGINT) AS balance, "
+        write_whole(
+            path,
+            f"SELECT CAST(least(1e12, exp(8 + 3 * {normal})) AS BIGINT) AS balance, "
             "CAST(18 + random() * 70 AS INTEGER) AS age, CAST(random() * 100 AS INTEGER) AS branch "
-            f"FROM range({rows})) TO '{path}' (COMPRESSION zstd)"
+            f"FROM range({rows})",
         )
     return path
+
+
+def write_whole(path: Path, query: str) -> None:
+    """Write a query's rows as a Parquet file that is never there in part, also where two runs write it."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        written = Path(folder) / path.name
+        duckdb.execute(f"COPY ({query}) TO '{written}' (COMPRESSION zstd)")
+        written.replace(path)
 
 
 def opened(path: Path, policy: str, at_least: str | None = "1e-9") -> prdp.Table:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import sys
+from pathlib import Path
+from typing import cast
 
-from benchmarks.ratios import LOST, PAIRS, TIMES, dearer, false_alarm
+import pytest
+
+from benchmarks.ratios import LOST, PAIRS, TIMES, Start, Tree, compared, dearer, false_alarm
 
 
 def pairs(factor: float, spread: float, noise: random.Random) -> list[float]:
@@ -32,3 +37,49 @@ def test_a_loss_of_a_fifth_is_seen_where_single_measurements_differ_by_ten_perce
 def test_a_loss_that_is_tolerated_passes_although_each_pair_shows_it() -> None:
     assert not dearer([1.05] * PAIRS)
     assert dearer([1.2] * LOST + [0.9] * (PAIRS - LOST))
+
+
+class Asked:
+    """A process that answers at once, each case with its cost."""
+
+    def __init__(self, **costs: float) -> None:
+        self.costs, self.names = costs, list(costs)
+
+    def __call__(self, name: str) -> float:
+        return self.costs[name]
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+def start(**costs: float) -> Start:
+    return lambda: cast(Tree, Asked(**costs))
+
+
+def test_a_case_that_earlier_sources_cannot_be_asked_is_named_and_fails_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ((found, suspects),) = compared(start(sums=1), start(sums=1, medians=9))
+    assert list(found) == ["sums"]
+    assert not suspects
+    assert "medians: not compared" in capsys.readouterr().out
+
+
+def test_a_loss_is_measured_again_and_other_cases_are_not() -> None:
+    rounds = list(compared(start(sums=1, medians=1), start(sums=1, medians=2)))
+    assert [list(found) for found, _ in rounds] == [["sums", "medians"], *[["medians"]] * (TIMES - 1)]
+    assert rounds[-1][1] == ["medians"]
+
+
+def test_a_process_that_dies_is_reported_by_the_case_that_it_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dying = "import sys; print('[\"sums\"]', flush=True); sys.stdin.readline()"
+    program = tmp_path / "python"
+    program.write_text(f"#!{sys.executable}\n{dying}\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    tree = Tree(tmp_path, tmp_path)
+    with pytest.raises(SystemExit, match="sums: the process that was asked ended"):
+        tree("sums")
+    tree.close()

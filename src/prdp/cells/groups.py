@@ -37,7 +37,7 @@ from prdp.levels import Levels
 _BEYOND = 1 << 63
 _LIMB = 31
 _MASK = (1 << _LIMB) - 1
-_PIECES = 4
+_PIECES = 8
 _ROW_BITS = 32
 _DOUBLE_BITS = 52
 """Whole numbers that add up to less than 2^52 are added up exactly by doubles."""
@@ -457,15 +457,22 @@ class SummaryGroups(Sequence[Summary]):
         Returns:
             Limbs, whose numbers ``joined`` puts together: a row for each group, a column for each place.
         """
-        rows, segments = self.segments.rows(chosen)
-        kind, count = rows.of(self.kind), rows.of(self.counts)
-        at = segments.labels() * number + places[kind]
-        found = []
-        for limb in limbs(weights, int(segments.totals(count).max(initial=0))):
-            totals = np.zeros(len(chosen) * number, dtype=limb.dtype)
-            np.add.at(totals, at, limb[kind] * count)
-            found.append(totals.reshape(len(chosen), number))
-        return found
+        weight = limbs(weights, int(self.records()[chosen].max(initial=0)))
+
+        def of(part: slice) -> list[Column]:
+            rows, segments = self.segments.rows(chosen[part])
+            kind, count = rows.of(self.kind), rows.of(self.counts)
+            at = segments.labels() * number + places[kind]
+            found = []
+            for limb in weight:
+                totals = np.zeros(len(segments) * number, dtype=limb.dtype)
+                np.add.at(totals, at, limb[kind] * count)
+                found.append(totals.reshape(len(segments), number))
+            return found
+
+        none = [np.zeros((0, number), dtype=limb.dtype) for limb in weight]
+        parts = side_by_side(of, self.segments.parts(chosen, AT_ONCE))
+        return [np.concatenate(limb) for limb in zip(none, *parts, strict=True)]
 
     def clipped(self, chosen: Places, caps: Column, only: NDArray[np.bool_] | None = None) -> Column:
         """Return some groups' totals when no record may count for more than the cap of its kind, in steps.

@@ -26,7 +26,7 @@ from prdp.mechanisms._tail import OCTAVES, octaves_below
 from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noisy, Then
+from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noise, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, Caveat
@@ -536,12 +536,17 @@ def caps_at(summary: Summary, tuning: Tuning, place: int) -> Column:
     return summary.cells.by_budget(partial(points.cap, place))
 
 
+def total_noise(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noise:
+    """Return the noise of a total that is clipped at the point of a place; by public facts alone."""
+    points = Points.spanning(summary, tuning.stride)
+    scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
+    return DiscreteGaussian(scale**2) if tuning.gaussian else DiscreteLaplace(scale)
+
+
 def noisy_total(summary: Summary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
     """Return the noisy total of the records, clipped at the point of a place on a tuning's candidates."""
-    points = Points.spanning(summary, tuning.stride)
     total = summary.clipped_total(caps_at(summary, tuning, place))
-    scale = points.per_quantum(place) / summary.levels.quantum / (share * tuning.answer)
-    return Noisy((total,), (DiscreteGaussian(scale**2) if tuning.gaussian else DiscreteLaplace(scale),))
+    return Noisy((total,), (total_noise(summary, share, tuning, place),))
 
 
 def evidence(candidates: Candidates, share: Fraction, tuning: Tuning) -> Fraction:

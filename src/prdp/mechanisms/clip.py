@@ -29,6 +29,7 @@ from prdp.mechanisms._threshold import (
     caps_at,
     evidence,
     noisy_total,
+    total_noise,
 )
 from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
@@ -216,8 +217,7 @@ class ClipGroups:
 
     def noise(self, which: int, place: int) -> Noise:
         """Return the noise of a total that is clipped at the point of a place."""
-        (noise,) = noisy_total(self.public, self.share, self.clip.finder.tunings[which][1], place).noises
-        return noise
+        return total_noise(self.public, self.share, self.clip.finder.tunings[which][1], place)
 
     def tails(self, chosen: Places, which: int, place: int, sign: int | None = None) -> Column:
         """Return some groups' masses by octaves below the point of a place: a row each."""
