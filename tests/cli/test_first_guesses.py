@@ -304,6 +304,18 @@ def test_a_first_guess_of_a_statistician_is_answered(
     assert len(lines) == rows
 
 
+@pytest.mark.parametrize("kind", ["integer", "DOUBLE", "text"])
+def test_keys_of_the_shell_are_of_their_column_s_type(kind: str, tmp_path: Path) -> None:
+    lines = (f"{place % 3},{place % 50}" for place in range(3000))
+    (tmp_path / "visits.csv").write_text("\n".join(["branch,days", *lines, ""]))
+    keys = ("--type", f"branch={kind}", "--keys", "branch=0,1,2")
+    declared = ("--policy", "1", "--bounds", "days=0:50", *keys)
+    assert piped("init", "visits.csv", *declared, folder=tmp_path).returncode == 0
+    by_branch = "SELECT branch, COUNT(*) AS n FROM visits GROUP BY branch"
+    ran = piped("ask", by_branch, "--share", "0.5", "--format", "csv", folder=tmp_path)
+    assert [line.partition(",")[0] for line in ran.stdout.splitlines()] == ["branch", "0", "1", "2"]
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

@@ -535,12 +535,21 @@ class Project(Mapping[str, Table | Join]):
         return options | {"name": name, "policy": Policy(str(entry["policy"]), **limits)}
 
     def keys_of(self, name: str) -> dict[str, Any]:
-        """Return the listed keys of a table's grouping columns."""
+        """Return the listed keys of a table's grouping columns; those of a number column are numbers."""
         self.refuse_private(name)
         _, entry = self._entry(name)
-        return {
+        listed = {
             column: read_keys(value, column, self.folder, self._database_of(name))
             for column, value in entry.get("keys", {}).items()
+        }
+        numbers = {column: _typed(keys) for column, keys in listed.items() if isinstance(keys, list)}
+        numbers = {column: keys for column, keys in numbers.items() if keys is not listed[column]}
+        if not numbers:
+            return listed
+        schema = self._open(name, None, {"synthetic": True}).schema  # asked nothing, and let go
+        kinds = {column.lower(): kind.kind for column, kind in schema.items()}
+        return listed | {
+            column: keys for column, keys in numbers.items() if kinds.get(column.lower()) is Kind.NUMBER
         }
 
     def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
