@@ -342,6 +342,22 @@ def test_keys_harm_no_reader_of_any_file(tmp_path: Path, monkeypatch: pytest.Mon
             assert not [key for key in keys_of if key.startswith(("=", "@", "\t", "\r"))]
 
 
+def test_sums_beyond_64_bits_are_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = pa.array([4 * 10**18 + place for place in range(300)], pa.int64())
+    pq.write_table(pa.table({"k": ["a", "b", "c"] * 100, "v": values}), tmp_path / "t.parquet")
+    (tmp_path / "prdp.toml").write_text(
+        '[tables.t]\nsource = "t.parquet"\npolicy = "1"\nbounds = { v = [0, 9000000000000000000] }\n'
+        '[tables.t.keys]\nk = ["a", "b", "c"]\n'
+    )
+    (tmp_path / "release.toml").write_text(
+        'title = "T"\noffice = "O"\nshare = 0.5\n[tables.t]\nby = ["k"]\nmeasures = { total = "sum v" }\n'
+    )
+    published("--output", "out")
+    for file in (tmp_path / "out").rglob("*.parquet"):
+        assert str(pq.read_schema(file).field("total").type) == "double", file.name
+
+
 TURNS = 10
 """Publications, of which all but the last are killed."""
 

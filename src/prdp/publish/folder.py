@@ -99,16 +99,23 @@ def _write_table(draft: Path, table: FinishedTable) -> None:
             notes=table.notes,
         )
         _put(file.with_name(f"{file.name}-metadata.json"), as_json(facts))
-        rows = {
-            name: arrow.array(values, arrow.float64()) if all(one is None for one in values) else values
-            for name, values in columns.items()
-        }
+        rows = {name: _column(arrow, values) for name, values in columns.items()}
         parquet.write_table(arrow.table(rows), file.with_suffix(".parquet"))
     _put(draft / f"{table.name}.map.csv", csv_text(table.for_map()))
     document = table.document()
     for ending in (".html", ".md", ".tex"):
         _put(draft / f"{table.name}{ending}", as_text(document, ending))
     _put(draft / f"{table.name}.notes.txt", "\n".join(map(printable, [table.title, *table.notes])) + "\n")
+
+
+def _column(arrow: Any, values: Sequence[Any]) -> Any:
+    """Return a column of a Parquet file; numbers are doubles unless all are whole and fit 64 bits."""
+    known = [one for one in values if one is not None]
+    if all(isinstance(one, int) and abs(one) < 1 << 63 for one in known) and known:
+        return arrow.array(values)
+    if all(isinstance(one, int | float) for one in known):
+        return arrow.array([None if one is None else float(one) for one in values], arrow.float64())
+    return arrow.array(values)
 
 
 def _put(file: Path, text: str) -> None:
