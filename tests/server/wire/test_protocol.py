@@ -10,7 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from prdp.server.wire.failures import WireError
 from prdp.server.wire.listener import WireConnection, WireServer
+from prdp.server.wire.values import INT8, as_bytes, as_text
 from tests.server.serving import COUNT, Served, people
 from tests.server.wire.talking import (
     DESCRIBE,
@@ -272,3 +274,16 @@ def test_nobody_has_all_threads_and_logins_have_their_own(served: Served) -> Non
             server.stop()
 
     assert asyncio.run(tried()) == [41, 41]
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
+def test_whole_numbers_of_64_bits_have_a_binary_form(value: int) -> None:
+    assert struct.unpack("!q", as_bytes(value, INT8) or b"") == (value,)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30])
+def test_larger_ones_are_refused_with_what_to_do_and_sent_as_text(value: int) -> None:
+    with pytest.raises(WireError, match="ask for results as text") as refused:
+        as_bytes(value, INT8)
+    assert refused.value.state == "22003"
+    assert as_text(value, INT8) == str(value).encode()

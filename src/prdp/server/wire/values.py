@@ -87,6 +87,12 @@ def as_bytes(value: Any, kind: int) -> bytes | None:
     return str(value).encode()
 
 
+def _whole(value: int) -> bytes:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise WireError("22003", "a whole number beyond 64 bits has no binary form: ask for results as text.")
+    return struct.pack("!q", value)
+
+
 def _timestamp(value: datetime) -> bytes:
     passed = value.replace(tzinfo=None) - _EPOCH
     return struct.pack("!q", passed // timedelta(microseconds=1))
@@ -115,7 +121,7 @@ def _numeric(value: Decimal) -> bytes:
 
 _PACKED: dict[int, Callable[[Any], bytes]] = {
     BOOL: lambda value: b"\x01" if value else b"\x00",
-    INT8: lambda value: struct.pack("!q", value),
+    INT8: _whole,
     OID: lambda value: struct.pack("!I", value),
     FLOAT8: lambda value: struct.pack("!d", value),
     NUMERIC: _numeric,
