@@ -345,7 +345,7 @@ class Release(NumberLike):
 
         The interval of such an answer ends at the answer itself, so that its width says too little.
         """
-        return None if self.has_impossible_sign else NumberLike.cv.fget(self)  # type: ignore[attr-defined]
+        return None if self.has_impossible_sign else super(Release, self).cv
 
     @property
     def sign(self) -> int:
