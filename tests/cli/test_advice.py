@@ -96,6 +96,12 @@ def test_check_tells_of_keys_that_no_column_has_or_that_do_not_fit_it(folder: Pa
     assert "!!  keys of days" in ran.stdout
 
 
+def test_check_says_one_budget_for_all_once(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace(LOANS_POLICY, "2"))
+    ran = quickly("check")
+    assert "2: budgets of 2\n" in ran.stdout
+
+
 def test_budgets_above_ten_are_warned_of_by_check_and_by_init(folder: Path) -> None:
     large = "10000 / greatest(days, 100)"
     (folder / "prdp.toml").write_text(LOANS.replace(LOANS_POLICY, large))

@@ -54,6 +54,21 @@ def test_a_mean_that_may_be_nearly_anything_is_unreliable() -> None:
     assert "unreliable" in anything.to_json()
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_whose_sign_no_true_value_has_is_unreliable(sign: int) -> None:
+    """Its interval is cut off at the answer, so that its width alone would say that it is precise."""
+    one, share = Fraction(1), Fraction(1, 100)
+    pull = Dropped(thresholds=10, scales=Fraction(10), tiers=3, below=sign < 0, above=sign > 0)
+    small = Release("sum of v", 500 * sign, one, (Fraction(10),), share, "clip", clipping=pull)
+    wrong = replace(small, steps=-500 * sign)
+    assert min(wrong.interval(), key=lambda end: sign * end) == -500 * sign
+    assert (wrong.flag, wrong.cv) == ("unreliable", None)
+    assert small.flag != "unreliable"
+    assert small.cv is not None
+    either = replace(wrong, clipping=replace(pull, below=True, above=True))
+    assert either.flag == small.flag, "a sum of both signs may be on either side"
+
+
 def test_bounds_that_allow_one_number_are_no_reason_for_a_flag() -> None:
     point = Fraction(5), Fraction(5)
     assert not spans_limits(point, point)

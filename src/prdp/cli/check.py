@@ -55,7 +55,7 @@ def check(
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of prdp.toml.")] = False,
 ) -> None:
-    """Return whether all of prdp.toml is in order; reads no record."""
+    """Check whether all of prdp.toml is in order; reads no record."""
     if schema:
         show_json(json_schema())
         return
@@ -111,7 +111,7 @@ def _facts(facts: Facts) -> Iterator[Line]:
     if facts.unit is not None and facts.unit.max_rows == MAX_ROWS and not facts.unit.one_row_is_all:
         limit = "max_rows is not declared: a limit of a unit's rows, such as max_rows = 20, narrows intervals"
         yield f"unit {facts.unit.id}", f"{limit}, and what is beyond it is cut off", LOOK
-    yield "policy", f"{shown.text}: {what} of {ends[0]} to {ends[1]}", OK
+    yield "policy", f"{shown.text}: {what} of {' to '.join(dict.fromkeys(ends))}", OK
     if columns(policy.expression) and policy.levels.at_least == policy.levels.at_most:
         alike = "every record within the bounds has the same budget: the policy gives at_most to all of them"
         yield "policy", alike, LOOK

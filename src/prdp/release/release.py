@@ -333,11 +333,30 @@ class Release(NumberLike):
         wide = limits is not None and spans_limits(
             self.between(formatting.LEVEL, formatting.TAIL_FACTOR), limits
         )
-        if wide or self.perhaps_of_nothing:
+        if wide or self.perhaps_of_nothing or self.has_impossible_sign:
             return formatting.UNRELIABLE
         if self.chosen is not None and self.std_error is None:
             return ""  # one end, as of a largest value
         return formatting.precision_flag(self.std_error, float(self.exact))
+
+    @property
+    def cv(self) -> float | None:
+        """The coefficient of variation; None where there is none, as of a sum below 0 of values that are not.
+
+        The interval of such an answer ends at the answer itself, so that its width says too little.
+        """
+        return None if self.has_impossible_sign else super(Release, self).cv
+
+    @property
+    def sign(self) -> int:
+        """The sign that the true value has, unless it is zero; 0 where it is not known."""
+        pulled = self.clipping is not None and self.chosen is None and self.ends is None and not self.parts
+        return self.clipping.sign if self.clipping is not None and pulled else 0
+
+    @property
+    def has_impossible_sign(self) -> bool:
+        """True if noise has moved the answer to where the true value cannot be, such as a count below 0."""
+        return self.sign * self.exact < 0
 
     @property
     def perhaps_of_nothing(self) -> bool:

@@ -386,8 +386,17 @@ def cvs_of(column: Sequence[Release]) -> list[float | None]:
     """Return the coefficients of variation of the answers, as ``Release.cv`` does."""
     if not (isinstance(column, ReleaseColumn) and column.is_columnar):
         return [release.cv for release in column]
-    pairs = zip(std_errors_of(column), column.exact(), strict=True)
-    return [None if error is None or not exact else error / abs(float(exact)) for error, exact in pairs]
+    each = zip(std_errors_of(column), column.exact(), _of_impossible_sign(column), strict=True)
+    return [
+        None if error is None or not exact or impossible else error / abs(float(exact))
+        for error, exact, impossible in each
+    ]
+
+
+def _of_impossible_sign(column: ReleaseColumn) -> list[bool]:
+    """Return which answers noise has moved to where no true value is."""
+    signs = [one.sign for one in column.templates]
+    return [signs[which] * number < 0 for number, which in column.numbers()]
 
 
 def _all_ends(column: ReleaseColumn) -> list[tuple[float, float]]:
@@ -413,7 +422,7 @@ def flags_of(column: Sequence[Release]) -> list[str]:
     insufficient = column.of_each(lambda one: one.insufficient_budget)
     ends, values = _all_ends(column), [float(exact) for exact in column.exact()]
     errors = [formatting.std_error_of(low, high) for low, high in ends]
-    unknown = _few(column) if column.parts else [False] * len(column)
+    unknown = _few(column) if column.parts else _of_impossible_sign(column)
     if column.parts:
         limits = [one.ends or (-ENDLESS, ENDLESS) for one in column.templates]
         for place, which in enumerate(column.which.tolist()):
