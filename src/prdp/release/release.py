@@ -84,6 +84,7 @@ class Release(NumberLike):
         {
             *("among", "around", "between", "bias", "center", "chosen", "clipped", "clipping", "decisions"),
             *("ends", "even", "excluded_clause", "excluded_records", "excluded_text", "exclusion_of_part"),
+            *("has_impossible_sign", "sign"),
             *(
                 "day",
                 "general_caveat",
