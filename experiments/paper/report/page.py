@@ -24,7 +24,8 @@ thead th { border-bottom: 2px solid #888; }
 tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
 tr.yardstick { color: #555; font-style: italic; }
 td.inside { background: #d5ecd4; } td.off { background: #f6d3cb; font-weight: 600; }
-td.unknown { background: #eee; } td.absent { color: #777; background: #f7f7f7; font-style: italic; }
+td.unknown { background: #eee; }
+td.omitted, td.absent { color: #666; background: #f7f7f7; font-style: italic; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
 figcaption { font-size: .9rem; max-width: 52rem; }
 """
