@@ -51,7 +51,7 @@ class Verdict:
         """The verdict in a few words."""
         if self.here is None or self.band is None:
             return f"{number(self.printed)}\n{'no data' if self.mark == 'absent' else 'not run'}"
-        times = f"off, {number(self.here / self.printed, 2)} times"
+        times = f"off, × {number(self.here / self.printed, 2)}"
         word = {"inside": "in band", "off": times, "unknown": "not compared"}[self.mark]
         place = f"p {self.band.place:.3g}"
         return f"{number(self.printed)} → {number(self.here)}\n{word}, {place}"
