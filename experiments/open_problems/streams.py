@@ -126,6 +126,12 @@ def sums(stream: Stream, random: np.random.Generator) -> Floats:
     return found
 
 
+def errors_of(stream: Stream, answers: Floats) -> Floats:
+    """Return the error in percent after each step, of what has arrived by then."""
+    true = stream.totals(stream.problem.weights).sum(axis=1)
+    return np.asarray(100 * np.abs(answers - true) / true)
+
+
 def still(problem: Problem, runs: int, random: np.random.Generator) -> float:
     """Return the trimmed error in percent of Algorithm 1 on the whole table at once."""
     places, floors = domains_of(problem.budgets, problem.least, problem.greatest)
@@ -147,18 +153,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"standing still: count {still(count, asked.runs, random):.3g} %")
     for steps in (16, 128, 1024):
         arrives = random.integers(0, steps, count.values.size)
-        found: dict[str, list[float]] = {"count": [], "sum": [], "instances": [], "loss": []}
+        found: dict[str, list[float]] = {name: [] for name in ("count", "before", "sum", "instances", "loss")}
         for _ in range(asked.runs):
             stream = Stream(count, arrives, steps)
             answers, first = counts(stream, 1.0, random)
-            found["count"].append(count.errors(answers[-1:])[0])
-            found["sum"].append(total.errors(sums(Stream(total, arrives, steps), random)[-1:])[0])
+            # The last step is a power of two and reads one node; the step before reads the most of all.
+            *_, most, last = errors_of(stream, answers)
+            found["count"].append(last)
+            found["before"].append(most)
+            summed = Stream(total, arrives, steps)
+            found["sum"].append(errors_of(summed, sums(summed, random))[-1])
             found["instances"].append(len(restarts(first)))
             found["loss"].append(losses(stream, first, 0.25).max())
         anew = Problem(count.data, question="count", factor=Fraction(1, steps))
         naive = still(anew, asked.runs, random)
         print(
             f"{steps} steps: count {trimmed(np.array(found['count']))[0]:.3g} %, "
+            f"a step before {trimmed(np.array(found['before']))[0]:.3g} %, "
             f"asked anew at E/{steps}: {naive:.3g} %, sum {trimmed(np.array(found['sum']))[0]:.3g} %, "
             f"instances of M {np.mean(found['instances']):.2g} (most {max(found['instances'])}), "
             f"their loss at most {max(found['loss']):.3g} of E"

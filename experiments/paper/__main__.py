@@ -20,6 +20,7 @@ from experiments.paper.environment import environment
 from experiments.paper.experiment import Context, Experiment
 from experiments.paper.job import digest_of
 from experiments.paper.options import Asked, options
+from experiments.paper.readings import fitting
 from experiments.paper.report.figures import png
 from experiments.paper.report.page import page
 from experiments.paper.report.parts import Figure, Row, Section, Table
@@ -85,10 +86,10 @@ def written(asked: Asked, made: Page) -> Path:
     first, title = None, made.title
     if "table_3" in made.results:
         found = verdicts(context, made.results["table_3"])
-        first, title = (
-            verdict_section(found),
-            computed_title(found, best_printed(found, made.results["table_3"])),
-        )
+        remarks = fitting(context, made.results["readings"]) if "readings" in made.results else ()
+        first = verdict_section(found, remarks)
+        title = computed_title(found, best_printed(found, made.results["table_3"]))
+        title += " (a quick run)" if context.quick else ""
     summary = f"{path.stem}.csv"
     trims = {e.name: trim for e in asked.experiments if (trim := e.config(quick=context.quick).get("trim"))}
     (asked.out / summary).write_text(as_csv(made.results, trims), encoding="utf-8")

@@ -241,25 +241,37 @@ def local_table(sets: Sequence[str], errors: Errors, config: Config) -> Iterator
     rows = [Row(("as published", *map(number, printed.values())), "published")]
     for threshold in config["multiples"]:
         cells = (_beside(errors[data, LOCAL, threshold], figure) for data, figure in printed.items())
-        rows.append(Row((f"c = {threshold} = {multiple(threshold):.4g}", *cells)))
+        value = f" = {multiple(threshold):.4g}" if "√" in threshold else ""
+        rows.append(Row((f"c = {threshold}{value}", *cells)))
     caption = f"Local count with the threshold c √n / ε: error in %, {config['local_runs']:,} runs, as above"
     yield Table(caption, ("", *printed), tuple(rows))
 
 
+def fitting(context: Context, results: pyarrow.Table) -> Iterator[str]:
+    """Say which readings fit the printed figures, from the results of a run, for its first screen."""
+    sets = context.present(printed_sets(config_of("readings", quick=context.quick), context))
+    return fits(sets, grouped(results, ("set", "question", "reading"))) if sets else iter(())
+
+
 def findings(sets: Sequence[str], errors: Errors) -> Iterator[str]:
     """Say which readings fit, and what that means."""
+    yield from fits(sets, errors)
+    yield (
+        f"With the slack 1 the sum's scan runs on past the largest value in {100 * scan_runs_on(1):.0f} % of "
+        f"the runs, with 6 in {100 * scan_runs_on(6):.2g} %; the paper allows 5 %."
+    )
+
+
+def fits(sets: Sequence[str], errors: Errors) -> Iterator[str]:
+    """Say which readings give all printed figures of a question."""
     for question in QUESTIONS:
         printed = published(question)["Algorithm 2"]
-        fitting = [
-            f"{name} ({number(float(reading.cost))} E)"
+        names = [
+            f"{name}, which costs {number(float(reading.cost))} E(r)"
             for name, reading in READINGS[question].items()
             if all(0.8 <= trimmed(errors[data, question, name])[0] / printed[data] <= 1.25 for data in sets)
         ]
         yield (
             f"Readings of Algorithm 2 that give every printed {question} within a factor of 1.25: "
-            f"{'; '.join(fitting) or 'none'}."
+            f"{'; '.join(names) or 'none'}."
         )
-    yield (
-        f"With the slack 1 the sum's scan runs on past the largest value in {100 * scan_runs_on(1):.0f} % of "
-        f"the runs, with 6 in {100 * scan_runs_on(6):.2g} %; the paper allows 5 %."
-    )

@@ -41,7 +41,8 @@ def section(config: Config, context: Context, results: pyarrow.Table) -> Section
         printed = config["published"].get(found["set"])
         if printed:
             cells = (f"{float(printed[name]):,.0f}" for name in _FIGURES)
-            rows.append(Row((f"{found['set']}, as published", *cells), "published"))
+            called = found["set"].removesuffix(" (made up)")
+            rows.append(Row((f"{called}, as published", *cells), "published"))
         rows.append(Row((found["set"], *(f"{found[name]:,.0f}" for name in _FIGURES))))
     header = ("", "records", "largest value", "mean", "median")
     return Section(config["title"], config["about"], (Table("Values of 100 and more", header, tuple(rows)),))

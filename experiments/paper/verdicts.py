@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow
@@ -50,8 +50,8 @@ class Verdict:
     def cell(self) -> str:
         """The verdict in a few words."""
         if self.here is None or self.band is None:
-            return f"{number(self.printed)}\nno data"
-        times = f"off, {number(self.here / self.printed, 2)} times"
+            return f"{number(self.printed)}\n{'no data' if self.mark == 'absent' else 'not run'}"
+        times = f"off, × {number(self.here / self.printed, 2)}"
         word = {"inside": "in band", "off": times, "unknown": "not compared"}[self.mark]
         place = f"p {self.band.place:.3g}"
         return f"{number(self.printed)} → {number(self.here)}\n{word}, {place}"
@@ -72,8 +72,10 @@ def verdicts(context: Context, results: pyarrow.Table) -> list[Verdict]:
 
 
 def _mark(data: str, band: Band | None, context: Context) -> Mark:
-    if band is None or not can_be_had(data, context.data):
+    if not can_be_had(data, context.data):
         return "absent"
+    if band is None:
+        return "omitted"
     if isinstance(SETS[data], Zipf | MadeUp):
         return "unknown"
     return "inside" if band.inside else "off"
@@ -81,12 +83,12 @@ def _mark(data: str, band: Band | None, context: Context) -> Mark:
 
 def counts(found: list[Verdict]) -> Mapping[Mark, int]:
     """Return how many figures have each verdict."""
-    marks: tuple[Mark, ...] = ("inside", "off", "unknown", "absent")
+    marks: tuple[Mark, ...] = ("inside", "off", "unknown", "omitted", "absent")
     return {mark: sum(verdict.mark == mark for verdict in found) for mark in marks}
 
 
-def verdict_section(found: list[Verdict]) -> Section:
-    """Return the matrix."""
+def verdict_section(found: list[Verdict], remarks: Iterable[str] = ()) -> Section:
+    """Return the matrix, with remarks on it above."""
     sets = list(dict.fromkeys(verdict.data for verdict in found))
     by_cell = {(v.question, v.method, v.data): v for v in found}
     rows = []
@@ -95,18 +97,22 @@ def verdict_section(found: list[Verdict]) -> Section:
         rows.append(Row((called, *(v.cell for v in here)), "", ("", *(v.mark for v in here))))
     several = counts(found)
     inside, compared = several["inside"], several["inside"] + several["off"]
+    others = {
+        "stand beside sets that are not the paper's own": several["unknown"],
+        "were not run": several["omitted"],
+        "are of sets whose data are not here": several["absent"],
+    }
     about = (
         f"{inside} of {compared} comparable figures lie in the middle 95 % of trimmed means of 50 runs, the "
         "paper's own protocol; p is the printed figure's percentile among them. "
-        f"{several['unknown']} stand beside sets that are not the paper's own, and {several['absent']} were "
-        "not run."
+        + " ".join(f"{count} {words}." for words, count in others.items() if count)
     )
     table = Table(
         "Table 3: printed error → the same method here, in %",
         ("", *(_heading(data) for data in sets)),
         tuple(rows),
     )
-    return Section("Verdicts", about, (table,))
+    return Section("Verdicts", "\n\n".join((about, " ".join(remarks))), (table,))
 
 
 def _heading(data: str) -> str:
@@ -123,8 +129,10 @@ def title(found: list[Verdict], defaults: Iterator[tuple[float, float]] | None =
     several = counts(found)
     words = f"{several['inside']} of {several['inside'] + several['off']} comparable figures reproduced"
     pairs = list(defaults or ())
-    better = sum(ours <= best for ours, best in pairs)
-    beaten = f"; the best printed figure beaten in {better} of {len(pairs)} cells" if better else ""
+    better = sum(ours < best for ours, best in pairs)
+    beaten = (
+        f"; our default beats the best printed figure in {better} of {len(pairs)} cells" if better else ""
+    )
     return f"Per-record differential privacy, the paper run again: {words}{beaten}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 
 from experiments.paper.answering import BY_NAME
-from experiments.paper.docs_tables import PAGE, RESULTS, TABLES, read, rewritten, taken
+from experiments.paper.docs_tables import COMPARED, PAGE, RESULTS, TABLES, Figures, read, rewritten, taken
+from experiments.paper.experiment import published
+from experiments.paper.report.parts import number
 from experiments.paper.setting import Setting
-from experiments.problem import Question
+from experiments.problem import QUERIES, Question
 from experiments.yardsticks import trimmed
 
 FOUND = read(RESULTS.read_text(encoding="utf-8"))
@@ -21,6 +24,66 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 def test_the_page_s_tables_are_those_of_the_results() -> None:
     assert rewritten(TEXT, FOUND) == TEXT, "run python -m experiments.paper.docs_tables"
+
+
+def table_3(data: str, question: str, method: str) -> Figures:
+    return FOUND["table_3", data, question, method]
+
+
+def inside(figures: Figures) -> bool:
+    assert figures.percentile is not None
+    return 2.5 <= figures.percentile <= 97.5
+
+
+def sentences() -> Iterator[str]:
+    """Yield what the page says of the results between its tables."""
+    words = {7: "seven", 8: "eight", 9: "nine", 10: "ten", 11: "eleven", 12: "twelve"}
+    cells = [(q, m, d) for q in QUERIES for m in published(q) for d in COMPARED]
+    good = [cell for cell in cells if inside(table_3(cell[2], cell[0], cell[1]))]
+    yield f"So {len(good)} of {len(cells)} figures are reproduced by this measure"
+    framework = [cell for cell in cells if cell[1] == "Algorithm 2"]
+    off = [cell for cell in framework if cell not in good]
+    yield f"Of the framework's {words[len(framework)]}, {words[len(off)]} are off"
+
+    better = 0
+    for question in QUERIES:
+        for data in COMPARED:
+            best = min(f[data] for name, f in published(question).items() if name.startswith("Algorithm"))
+            better += table_3(data, question, "default").trimmed < best
+    of_all = words[len(QUERIES) * len(COMPARED)]
+    yield f"below the best printed figure in {words[better]} of the {of_all} cells"
+    count, total = (table_3("Normal(50k)", question, "Algorithm 1") for question in ("count", "sum"))
+    yield f"The printed count there is at percentile {count.percentile:.0f} of the 50-run means"
+    yield f"The printed sum, {total.printed}, is at percentile {total.percentile:.3g} of the extension's"
+    clips = [table_3("Normal(50k)", question, "oracle clip").trimmed for question in ("count", "sum")]
+    yield "has {:.4f} and {:.4f}.".format(*clips)
+
+    printed = published("sum")["Algorithm 2"]
+    reading = "first stage whole, slack 1, at share 2/3"
+    reduced = {data: FOUND["readings", data, "sum", reading].trimmed for data in ("Bank", "SF")}
+    times = [reduced[data] / printed[data] for data in reduced]
+    yield "the sums on Bank and SF are {:.2g} and {:.2g} times the printed ones".format(*times)
+    ahead = 1 - reduced["SF"] / FOUND["readings", "SF", "sum", "extension"].trimmed
+    yield f"that reading is behind on Bank and CBP, and {100 * ahead:.0f} % ahead on SF"
+
+    sampled = [
+        figures.trimmed / table_3(key[1], key[2], "default").trimmed
+        for key, figures in FOUND.items()
+        if key[0] == "table_3" and key[2] != "max" and key[3] == "sampling at t = 0.1"
+    ]
+    most = float(f"{max(sampled):.2g}")
+    yield f"elsewhere err {number(min(x for x in sampled if x > 1), 2)} to {most:,.0f} times as much"
+    local = FOUND["table_4", "Bank", "bits, exact threshold (default)"]
+    yield f"Since estimates are moved into [0, n], where n is public, it is {local.p99:.2g} %"
+    bank = table_3("Bank", "count", "Algorithm 1")
+    yield f"trimmed {bank.trimmed:.2g} %, 99th percentile {float(f'{bank.p99:.2g}'):,.0f} %"
+    residual = FOUND["appendix_c", "residual sensitivity, least budget"]
+    yield f"0.01 by the declared weights, by {residual.trimmed:.0f} %"
+
+
+def test_the_page_s_sentences_have_the_figures_of_the_results() -> None:
+    page = " ".join(TEXT.split())
+    assert [sentence for sentence in sentences() if sentence not in page] == []
 
 
 def test_a_figure_that_has_changed_is_noticed() -> None:

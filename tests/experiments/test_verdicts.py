@@ -48,8 +48,20 @@ def with_files(folder: Path) -> Context:
 def test_all_48_cells_have_a_verdict(tmp_path: Path) -> None:
     found = verdicts(with_files(tmp_path), results(1.0))
     assert len(found) == 48
-    assert counts(found) == {"inside": 24, "off": 0, "unknown": 24, "absent": 0}
+    assert counts(found) == {"inside": 24, "off": 0, "unknown": 24, "omitted": 0, "absent": 0}
     assert counts(verdicts(with_files(tmp_path), results(2.0)))["off"] == 24
+
+
+def test_a_set_that_a_run_leaves_out_is_not_said_to_lack_data(tmp_path: Path) -> None:
+    """A quick run leaves out SF, whose file is there."""
+    kept = [row for row in results(1.0).to_pylist() if row["set"] != "SF"]
+    found = verdicts(with_files(tmp_path), pyarrow.Table.from_pylist(kept))
+    assert counts(found)["omitted"] == 6
+    text = page("", "", [], {}, "", brief=True, first=verdict_section(found, ["A remark."]))
+    assert text.count("<br>not run</td>") == 6
+    assert "<br>no data</td>" not in text
+    assert "6 were not run." in text
+    assert text.index("<p>A remark.</p>") < text.index("<table>")
 
 
 def test_a_set_without_data_is_stated_to_have_none() -> None:
@@ -59,14 +71,17 @@ def test_a_set_without_data_is_stated_to_have_none() -> None:
     assert counts(found)["absent"] == 12
     text = page("", "", [], {}, "", brief=True, first=verdict_section(found))
     assert text.count("<br>no data</td>") == 12
+    assert "<br>not run</td>" not in text
     assert text.count("class=inside") == 12
 
 
-def test_the_title_says_beaten_only_where_it_is(tmp_path: Path) -> None:
+def test_the_title_says_that_the_default_beats_the_paper_only_where_it_does(tmp_path: Path) -> None:
     found = verdicts(with_files(tmp_path), results(1.0))
     assert "24 of 24 comparable figures reproduced" in title(found)
-    assert "beaten in 12 of 12 cells" in title(found, best_printed(found, results(1.0)))
-    assert "beaten" not in title(found, iter([(2.0, 1.0)]))
+    assert "beats the best printed figure in 12 of 12 cells" in title(
+        found, best_printed(found, results(1.0))
+    )
+    assert "beats" not in title(found, iter([(2.0, 1.0), (1.0, 1.0)]))
 
 
 def test_a_made_up_set_has_the_printed_statistics() -> None:

@@ -13,6 +13,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 92rem;
   margin: 2rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.5rem; } h1 + section h2 { margin-top: 0; font-size: 1.15rem; }
 h1 + section p { max-width: none; font-size: .9rem; } h1 + section th { white-space: normal; }
+h1 + section table { font-size: .72rem; } h1 + section :is(th, td) { padding: .22rem .32rem; }
 h2 { margin-top: 3rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
 p { max-width: 52rem; } nav a, .files a { margin-right: 1rem; white-space: nowrap; }
 .wide { overflow-x: auto; }
@@ -24,7 +25,8 @@ thead th { border-bottom: 2px solid #888; }
 tr.ours { background: #e3f0f8; font-weight: 600; } tr.published { background: #fdf1dc; }
 tr.yardstick { color: #555; font-style: italic; }
 td.inside { background: #d5ecd4; } td.off { background: #f6d3cb; font-weight: 600; }
-td.unknown { background: #eee; } td.absent { color: #777; background: #f7f7f7; font-style: italic; }
+td.unknown { background: #eee; }
+td.omitted, td.absent { color: #666; background: #f7f7f7; font-style: italic; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; }
 figcaption { font-size: .9rem; max-width: 52rem; }
 """

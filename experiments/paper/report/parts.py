@@ -9,8 +9,9 @@ from typing import Literal
 Kind = Literal["ours", "paper", "published", "baseline", "yardstick", ""]
 
 
-Mark = Literal["inside", "off", "unknown", "absent", ""]
-"""Of a printed figure: in the band of 50 runs, off it, of a set that is not the paper's own, or not run."""
+Mark = Literal["inside", "off", "unknown", "omitted", "absent", ""]
+"""Of a printed figure: in the band of 50 runs, off it, of a set that is not the paper's own, left out of this
+run, or of a set whose data are not here."""
 
 HIGHEST = 10
 """How many times the largest truth a figure reaches; a method that errs by more says nothing anyway."""
