@@ -49,7 +49,7 @@ _TEXT_FUNCTIONS = {
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class TableColumn(Completed, ColumnExpression, Generic[Answered]):
-    """A column of a table, or an expression over its columns; what ``table["age"]`` returns.
+    """A column of a table, or an expression over its columns: ``table["age"]``, ``table.age``.
 
     Comparisons, arithmetic, ``&``, ``|`` and ``~`` give expressions (docs/expressions.md), by which a table
     is filtered or grouped. Nothing is read before a query is asked.
@@ -67,13 +67,13 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         **renamed("count_distinct", "nunique", "n_unique"),
         **renamed("variance", "var"),
         **renamed("fillna", "fill_null"),
+        **renamed("histogram", "hist"),
     }
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct(share=...)", "unique"),
         **renamed("mean(share=...)", "avg", "average"),
         **renamed("std(share=...)", "stddev"),
         **renamed("quantile([0.25, 0.75], share=...)", "percentile", "quantiles"),
-        **renamed("histogram(bins=10, share=...)", "hist"),
         **renamed("isna()", "isnull", "is_null"),
         **renamed("notna()", "notnull", "is_not_null"),
         **renamed("isin([...])", "is_in"),
