@@ -236,7 +236,8 @@ def test_a_charge_with_a_warm_start_is_taken_up_with_it_although_there_is_a_bett
     warm_start = plan.warm_start(Answers(entry(7, table, at=50_000)))
     table.ledger.charge(plan.text, TENTH, notes=Notes(warm_start=warm_start))
     table.sum("v", share="1/5")
-    assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("the clipping threshold of charge 7 ")
+    started = dict(table.sum("v", share=TENTH).choices)["started from"]
+    assert started.startswith("the clipping threshold of charge 7 ")
 
 
 @pytest.mark.parametrize("warm_start", ["no JSON", "[1]", '{"count": {}}', '{"sum of v in 1": {"at": "x"}}'])
