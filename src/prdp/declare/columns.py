@@ -321,11 +321,11 @@ def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: in
     """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
 
     It is the exact step of the type (a decimal's scale, a rounding step that follows) where the bounds hold
-    at most
-    ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
-    at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
-    The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
-    the ledger, and rounding is a function of one value, so what is proved for a declared step holds for it.
+    at most ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value
+    moves by at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a
+    record. The step is a function of the column's type, the bounds and ``max_rows``, all of them public and
+    bound to the ledger, and rounding is a function of one value, so what is proved for a declared step holds
+    for it.
 
     >>> [str(default_step(None, Fraction(0), Fraction(high))) for high in (1, 250, 10**6, 10**12)]
     ['1/100000000000000', '1/100000000000', '1/100000000', '1/100']
