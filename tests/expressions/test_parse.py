@@ -136,7 +136,7 @@ def test_an_expression_has_one_spelling_that_reads_back(text: str, meaning: str)
         ("d.isna()", "d.isna", "Write d IS NULL."),
         ('"net worth".fillna(0) > 1', '"net worth".fillna', 'Write coalesce("net worth", 0).'),
         ("job.str.startswith('ch')", "job.str", "Write starts_with(job, 'text')"),
-        ("(b - a).dt.days > 3", ").dt", "date_diff('day', a, b)"),
+        ("(b - a).dt.days > 3", ").dt", "a - b is in days"),
         ("a in [1, 2)", ")", "does not fit"),
         ("a in [1", "1", "not closed"),
         ("a in []", "a in []", "IN needs a list"),

@@ -119,13 +119,16 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     endless = any(isinstance(end, float) and not math.isfinite(end) for end in ends)
     if len(ends) != 2 or isinstance(pair, str) or endless:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers. For example: ",
+            Argument("bounds", {name: (0, 10**12)}),
+            ".",
         )
     low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. "
-            f"Write ({short_repr(pair[1])}, {short_repr(pair[0])})."
+            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. Write ",
+            Argument("bounds", {name: (pair[1], pair[0])}),
+            ".",
         )
     return low, high
 

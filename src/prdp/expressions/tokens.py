@@ -359,7 +359,7 @@ _METHODS = {
     **dict.fromkeys(("isin", "is_in"), "{0} IN (1, 2)"),
     **dict.fromkeys(("between", "is_between"), "{0} BETWEEN 1 AND 2"),
     "str": "starts_with({0}, 'text'), contains({0}, 'text'), lower({0}) or length({0})",
-    "dt": "year({0}), month({0}) or date_trunc('month', {0}); days between dates are date_diff('day', a, b)",
+    "dt": "year({0}), month({0}) or date_trunc('month', {0}); a - b is in days",
 }
 """What SQL has in place of the methods of pandas and Polars, for a column."""
 

@@ -30,10 +30,10 @@ _DATE_PARTS = {
         for part in ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second")
     },
     **dict.fromkeys(("dayofweek", "weekday"), "isodow({}) - 1"),  # as in pandas, from 0 for Monday
+    "days": "floor({})",  # of a difference, which is in days
 }
 _OTHER_PARTS = {
     "": " To group by days or months, write prdp.date_trunc('day', 'opened').",
-    "days": " For days between two dates, write table.mean(\"date_diff('day', opened, closed)\", share=...).",
     "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
 _TEXT_FUNCTIONS = {
@@ -210,7 +210,10 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
 
     @property
     def dt(self) -> Accessor[Answered]:
-        """The parts of a date: ``table["opened"].dt.year``; days of the week count from 0 for Monday."""
+        """The parts of a date: ``table["opened"].dt.year``; days of the week count from 0 for Monday.
+
+        Of a difference of dates, ``.dt.days``.
+        """
         return Accessor(self, _DATE_PARTS)
 
     @property
