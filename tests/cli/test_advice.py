@@ -239,3 +239,11 @@ def test_a_budget_that_is_all_spent_names_the_ledger(folder: Path) -> None:
     assert stated.endswith(
         "Nothing is left to spend. What was answered is free to ask again, and prdp ledger shows it.\n"
     )
+
+
+def test_bounds_that_are_reversed_are_advised_as_prdp_toml_writes_them(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS.replace("[0, 500]", "[500, 0]"))
+    ran = quickly("check", columns=200)
+    assert ran.exit_code == 2
+    assert "Write bounds = { fine = [0, 500] }" in ran.stdout
+    assert "(0, 500)" not in ran.stdout

@@ -83,7 +83,7 @@ def test_conditions_of_every_kind_of_column_are_accepted(text: str) -> None:
         ("CASE WHEN active < 1 THEN 1 END", "active < 1", "no order"),
         ("CASE WHEN active = balance THEN 1 END", "balance", "cannot be compared with a number"),
         ("CASE WHEN active = 2 THEN 1 END", "2", "Write a true or false in place of this number."),
-        ("CASE WHEN balance IN [1, 2] THEN 1 END", "[", "A list is in parentheses: x IN (1, 2)."),
+        ("CASE WHEN balance = [1, 2] THEN 1 END", "[", "A list comes after IN: x IN (1, 2)."),
         ("CASE WHEN balance > @limit THEN 1 END", "@", "Write the value itself: f'x > {limit}'."),
         ("CASE WHEN count(*) > 5 THEN 1 END", "count", "Groups are filtered with HAVING in SQL."),
         ("CASE WHEN job IN ('a', 2) THEN 1 END", "2", "cannot be compared"),

@@ -194,7 +194,7 @@ def test_the_exact_place_is_stored_and_the_answer_says_where_it_warm(tmp_path: P
     stored = json.loads(table.ledger.entries[1].notes.warm_start or "{}")[SUM]
     assert Fraction(stored["at"]) == first.clipping.at * first.step
     assert "started from" not in dict(first.choices)
-    assert dict(second.choices)["started from"].startswith("the point of charge 0 (sum of v")
+    assert dict(second.choices)["started from"].startswith("the clipping threshold of charge 0 (sum of v")
     assert table.ledger.entries[1].release == second  # as it is read back, what was measured included
 
 
@@ -205,7 +205,7 @@ def test_explain_says_where_a_question_would_start() -> None:
     after = table.explain(prdp.sum("v"), share=TENTH)
     assert "proofs/clip.md" in before
     assert "proofs/warm_clip.md" in after
-    assert "since  it starts from the point of charge 0 (sum of v" in after
+    assert "since  it starts from the clipping threshold of charge 0 (sum of v" in after
 
 
 def test_a_standing_answer_is_found_without_the_warm_start() -> None:
@@ -236,7 +236,8 @@ def test_a_charge_with_a_warm_start_is_taken_up_with_it_although_there_is_a_bett
     warm_start = plan.warm_start(Answers(entry(7, table, at=50_000)))
     table.ledger.charge(plan.text, TENTH, notes=Notes(warm_start=warm_start))
     table.sum("v", share="1/5")
-    assert dict(table.sum("v", share=TENTH).choices)["started from"].startswith("the point of charge 7 ")
+    started = dict(table.sum("v", share=TENTH).choices)["started from"]
+    assert started.startswith("the clipping threshold of charge 7 ")
 
 
 @pytest.mark.parametrize("warm_start", ["no JSON", "[1]", '{"count": {}}', '{"sum of v in 1": {"at": "x"}}'])

@@ -307,3 +307,30 @@ def test_words_are_found_when_somebody_looks(monkeypatch: pytest.MonkeyPatch, tm
     assert " v above " in str(groups[3])
     assert calls
     assert str(again).startswith(str(whole))
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "beyond"),
+    [
+        (None, "with more than 15 rows may be clipped", "with more than 15 rows"),
+        ("v", "where their v is above 15.12 may be clipped", "whose v adds up to above 15.12"),
+        (
+            "CAST(vip AS INTEGER)",
+            "with more than 15 rows where vip may be clipped",
+            "with more than 15 rows where vip",
+        ),
+    ],
+)
+def test_one_budget_for_all_units_is_multiplied_out(column: str | None, words: str, beyond: str) -> None:
+    """A unit of budget 3 counts for 18 in full, less what rounding takes: an eighth of an octave, twice."""
+    flag = column is not None and column.startswith("CAST")
+    same = ClippedTerms(Policy("3"), (), column, privacy_unit="id", computed=flag, zero_or_one=flag)
+    point = Fraction(6)
+    assert same.records_beyond(point, point) == f"units (id) {beyond}"
+    assert stated(same, 6)[0] == f"units (id) {words}"
+
+
+def test_one_budget_for_all_rows_is_multiplied_out() -> None:
+    same = ClippedTerms(Policy("3"), (), "v * w", computed=True, below=True)
+    assert same.records_beyond(Fraction(6), Fraction(12)) == "v * w above 30.24 or below -15.12"
+    assert stated(same, 6)[0] == "v * w above 15.12 or below -15.12 may be clipped"

@@ -197,7 +197,7 @@ def test_found_groups_answer_what_listed_ones_do() -> None:
     [
         (
             lambda t: t.group_by("hired").count(share="1/8"),
-            r"Here, list the keys: group_by\(..., keys=",
+            r"Or list the keys: group_by\(..., keys=",
         ),
         (lambda t: t.group_by("job").count(share="1/1000000"), "no key was found with half of the share"),
         (lambda t: t.group_by("job").explain(prdp.count(), share="1/8"), "needs its public keys"),
@@ -387,7 +387,7 @@ def test_the_first_rows_of_a_sorted_table_are_those_of_the_largest_answers() -> 
         (lambda t: t.filter("hired > 2024-01-01"), "Write DATE '2020-01-31'"),
         (
             lambda t: t.group_by(prdp.date_trunc("month", "hired")).count(share="1/8"),
-            r"Write between=\(.*\) with find_keys, and pass what it finds as keys=. Here, list the keys",
+            r"Write between=\(.*\) in find_keys, and pass what it finds, keys=found. Or list",
         ),
         (
             lambda t: t.group_by("job", "town", keys=[("chef", "Ulm")]).count(share="1/8")["cook", "Ulm"],

@@ -185,18 +185,19 @@ def warned(policy: Policy) -> str:
     ''
     >>> warned(Policy("100 / visits", at_least="1/8", at_most=100))
     'budgets of up to 100 protect little: one record changes chances up to 2.688e43-fold. Set at_most.'
+    >>> warned(Policy.constant(800)).split(": ")[1]
+    'one record changes chances without limit. Write a smaller number.'
     """
     most = float(policy.shown.levels.at_most)
     if most <= LARGE:
         return ""
+    remedy = "Set at_most." if policy.columns else "Write a smaller number."
     if policy.stated is not None:
         epsilon = number_above(epsilon_at(most, 1e-6))
         risk = f"P(r) of up to {number(most)} protects little: that is epsilon {epsilon} at delta 1e-6"
-        return f"{risk}. Set at_most."
+        return f"{risk}. {remedy}"
     factor = f"up to {number(math.exp(most), 4)}-fold" if most < 700 else "without limit"
-    return (
-        f"budgets of up to {number(most)} protect little: one record changes chances {factor}. Set at_most."
-    )
+    return f"budgets of up to {number(most)} protect little: one record changes chances {factor}. {remedy}"
 
 
 _NUMBER = ColumnType(Kind.NUMBER, native="DOUBLE")

@@ -119,13 +119,16 @@ def _ends(name: str, pair: tuple[Number, Number], schema: Schema) -> tuple[Fract
     endless = any(isinstance(end, float) and not math.isfinite(end) for end in ends)
     if len(ends) != 2 or isinstance(pair, str) or endless:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers, such as (0, 10**12)."
+            f"bounds[{name!r}] = {short_repr(pair)} is not a pair of finite numbers. For example: ",
+            Argument("bounds", {name: (0, 10**12)}),
+            ".",
         )
     low, high = (exact(end, f"bounds[{name!r}]") for end in ends)
     if low > high:
         raise InvalidRequest(
-            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. "
-            f"Write ({short_repr(pair[1])}, {short_repr(pair[0])})."
+            f"bounds[{name!r}] = {short_repr(pair)} is reversed: the least value comes first. Write ",
+            Argument("bounds", {name: (pair[1], pair[0])}),
+            ".",
         )
     return low, high
 
@@ -321,11 +324,11 @@ def default_step(exact: Fraction | None, low: Fraction, high: Fraction, rows: in
     """Return the rounding step of values whose caller declares none; None beyond 1e18 or what 1e18 can count.
 
     It is the exact step of the type (a decimal's scale, a rounding step that follows) where the bounds hold
-    at most
-    ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value moves by
-    at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a record.
-    The step is a function of the column's type, the bounds and ``max_rows``, all of them public and bound to
-    the ledger, and rounding is a function of one value, so what is proved for a declared step holds for it.
+    at most ``MAX_STEPS`` of it, and otherwise the smallest power of ten of which they hold no more. A value
+    moves by at most half a step, less than 10^-13 of the larger bound: far below the noise that hides a
+    record. The step is a function of the column's type, the bounds and ``max_rows``, all of them public and
+    bound to the ledger, and rounding is a function of one value, so what is proved for a declared step holds
+    for it.
 
     >>> [str(default_step(None, Fraction(0), Fraction(high))) for high in (1, 250, 10**6, 10**12)]
     ['1/100000000000000', '1/100000000000', '1/100000000', '1/100']

@@ -234,13 +234,17 @@ def _edge(edge: object, column: str) -> Fraction:
 def date_trunc(part: str, column: str) -> Truncated:
     """Group records by the year, quarter, month, week, day or hour of a datetime, for ``group_by``.
 
-    >>> str(date_trunc("month", "opened"))
-    "date_trunc('month', opened)"
+    The part may come first, as in DuckDB, or last, as in BigQuery.
+
+    >>> str(date_trunc("month", "opened")), str(date_trunc("opened", "month"))
+    ("date_trunc('month', opened)", "date_trunc('month', opened)")
     >>> date_trunc("minute", "opened")
     Traceback (most recent call last):
     ...
     prdp.errors.InvalidRequest: date_trunc cuts to year, quarter, month, week, day, hour, not to 'minute'.
     """
+    if part not in get_args(Calendar) and isinstance(column, str) and column in get_args(Calendar):
+        part, column = column, part
     if part not in get_args(Calendar):
         raise InvalidRequest(f"date_trunc cuts to {', '.join(get_args(Calendar))}, not to {part!r}.")
     return Truncated(str(written(column)), part)  # type: ignore[arg-type]

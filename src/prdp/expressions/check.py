@@ -440,6 +440,7 @@ def _how_to_write(literal: Text | Number | Boolean | Moment, kind: Kind, other: 
                 return f"Write {literal.value}, without quotes."
             return f"{text_literal(literal.value)} is not a number: compare values of one type."
         case Number(), Kind.TEXT:
-            return f"Write {text_literal(number_text(literal.value))}, in quotes."
+            written = text_literal(number_text(literal.value))
+            return f"Write {written}, in quotes. To compare numbers, write CAST(x AS DOUBLE) for the text."
         case _:
             return f"Write a {other.value} in place of this {kind.value}."

@@ -142,12 +142,12 @@ class FunctionReader(Cursor):
     def _whole_expression(self) -> Node:
         raise NotImplementedError
 
-    def _list(self, *between: str) -> list[Node]:
-        """Read expressions between commas, or such words, and the parenthesis that ends them."""
+    def _list(self, *between: str, end: str = ")") -> list[Node]:
+        """Read expressions between commas, or such words, and the bracket that ends them."""
         parts = [self._whole_expression()]
         while self._take(",", *between):
             parts.append(self._whole_expression())
-        self._close(")")
+        self._close(end)
         return parts
 
     def _call(self, token: Token, name: FunctionName) -> Node:
@@ -411,11 +411,11 @@ class _Reader(FunctionReader):
         return self._well_used(Call(name, tuple(args), span=hull((operand.span, args[-1].span))))
 
     def _in_list(self, operand: Node) -> Node:
-        if not self._take("(") or self._sees(")"):
+        if not (opened := self._take("(", "[")) or self._sees(")", "]"):
             place = hull((operand.span, self._here()))
             self._refuse(place, IN_NEEDS, "For example: x IN (1, 2).")
         items: list[Literals] = []
-        for item in self._list():
+        for item in self._list(end=")" if opened.written == "(" else "]"):
             if not isinstance(item, Literals):
                 self._refuse(item.span, IN_NEEDS, "Write x = a OR x = b instead.")
             items.append(item)

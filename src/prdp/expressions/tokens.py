@@ -217,7 +217,7 @@ _BEFORE_PARENTHESIS = {
     "and", "or", "not", "in", "between", "like", "ilike", "escape", "from", "for", "when", "then", "else",
     "case",
 }  # fmt: skip
-_SYMBOLS = {"(", ")", ",", "+", "-", "*", "/", "%", "||", "=", "==", "<>", "!=", "<", "<=", ">", ">="}
+_SYMBOLS = {"(", ")", ",", "+", "-", "*", "/", "%", "||", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "]"}
 _WORD = re.compile(r"[^\W\d]\w*")
 _DIGITS = r"\d(?:_?\d)*"
 _NUMBER = re.compile(rf"(?:{_DIGITS}\.?|{_DIGITS}\.{_DIGITS}|\.{_DIGITS})(?:[eE][+-]?\d+)?", re.ASCII)
@@ -339,7 +339,7 @@ _REFUSED_SYMBOLS: dict[str, Refusal] = {
     ";": ("only one expression is read", "Leave out the semicolon and what follows it."),
     "&": (_UNREAD, "Write AND between conditions."),
     "|": (_UNREAD, "Write OR between conditions, and || between texts."),
-    "[": (_UNREAD, "A list is in parentheses: x IN (1, 2)."),
+    "[": (_UNREAD, "A list comes after IN: x IN (1, 2)."),
     "@": (_UNREAD, "Write the value itself: f'x > {limit}'."),
     "~": ("patterns are written as LIKE here", _PLAIN_PATTERNS),
     "//": ("integer division is not read", "Write floor(a / b); a / b is the exact quotient."),
@@ -350,6 +350,18 @@ _REFUSED_SYMBOLS: dict[str, Refusal] = {
     "$": _VALUE_ITSELF,
     ":": _VALUE_ITSELF,
 }
+
+
+_METHODS = {
+    **dict.fromkeys(("isna", "isnull", "is_null"), "{0} IS NULL"),
+    **dict.fromkeys(("notna", "notnull", "is_not_null"), "{0} IS NOT NULL"),
+    **dict.fromkeys(("fillna", "fill_null"), "coalesce({0}, 0)"),
+    **dict.fromkeys(("isin", "is_in"), "{0} IN (1, 2)"),
+    **dict.fromkeys(("between", "is_between"), "{0} BETWEEN 1 AND 2"),
+    "str": "starts_with({0}, 'text'), contains({0}, 'text'), lower({0}) or length({0})",
+    "dt": "year({0}), month({0}) or date_trunc('month', {0}); a - b is in days",
+}
+"""What SQL has in place of the methods of pandas and Polars, for a column."""
 
 
 def refuse(text: str, token: Token, reason: str, advice: str = "") -> NoReturn:
@@ -431,13 +443,25 @@ def _functions_advice(word: str) -> str:
 def _screen_symbol(text: str, token: Token, before: Token | None, after: Token | None) -> None:
     sign = token.written
     if sign == ".":
-        if before is not None and before.is_name:
+        if before is not None and (before.is_name or before.written == ")"):
             place = Token("", before.start, token.end if after is None else after.end)
-            refuse(text, place, "columns are named without their table", "Write the name alone.")
+            refuse(text, place, *_after_dot(before, after))
         refuse(text, token, *_NOT_A_NUMBER)
-    if sign not in _SYMBOLS:
+    opens_list = sign == "[" and before is not None and before.lower == "in"
+    if sign not in _SYMBOLS and not opens_list:
         reason, advice = _REFUSED_SYMBOLS.get(sign, _REFUSED_SYMBOLS.get(sign[0], (_UNREAD, "")))
         refuse(text, token, reason, advice)
+
+
+def _after_dot(before: Token, after: Token | None) -> Refusal:
+    """Return why a name after a dot is refused; methods of pandas by what SQL has in their place."""
+    name = after.lower if after is not None else ""
+    if name in _METHODS:
+        column = before.written if before.is_name else "x"
+        return "methods are not read in an expression", f"Write {_METHODS[name].format(column)}."
+    if before.is_name:
+        return "columns are named without their table", "Write the name alone."
+    return _NOT_A_NUMBER
 
 
 def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
@@ -446,14 +470,14 @@ def _screen_nesting(text: str, tokens: Sequence[Token]) -> None:
     prefixes = levels = 0
     for before, token, _ in _with_neighbours(tokens):
         word = token.lower
-        if word in ("(", "case"):
+        if word in ("(", "[", "case"):
             opened.append(prefixes + 1)
             levels, prefixes = levels + prefixes + 1, 0
         elif word == "not" or (word in "+-" and not (before and _may_end_a_value(before))):
             prefixes += 1
         else:
             prefixes = 0
-            if word in (")", "end") and opened:
+            if word in (")", "]", "end") and opened:
                 levels -= opened.pop()
         if levels + prefixes > MAX_NESTING:
             refuse(text, token, f"this nests more than {MAX_NESTING} levels deep", "Write it flatter.")
@@ -463,4 +487,4 @@ def _may_end_a_value(token: Token) -> bool:
     """Return whether a sign after this token may be between two values, and is not a prefix."""
     if token.is_name:
         return token.lower not in _BEFORE_PARENTHESIS
-    return token.is_text or token.is_number or token.written == ")"
+    return token.is_text or token.is_number or token.written in (")", "]")

@@ -277,8 +277,7 @@ def _most(terms: MethodTerms, measure: Measure | None) -> tuple[Fraction | None,
     """Return how much a unit of budget can count for in values below and above zero, where both may be.
 
     In units of the rounding step; None where that is not worked out. Where values are far smaller on one
-    side,
-    nothing there can be clipped by a point that suits the other.
+    side, nothing there can be clipped by a point that suits the other.
     """
     if measure is None or not measure.signed or measure.expression is not None:
         return None, None

@@ -174,7 +174,7 @@ def _warm_clip(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str
             round_to = Fraction(1) if kinds == [_COUNT] else _rounding(query)
             clip = step.mechanism
             assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
-            words, close = f"the point of {_charge(known_point)}", bool(known_point["close"])
+            words, close = f"the clipping threshold of {_charge(known_point)}", bool(known_point["close"])
             covered = int(known_point.get("tail_factor", TAIL_FACTORS[-1]))
             if covered not in TAIL_FACTORS:
                 raise ValueError("what lies beyond a point is not measured up to there")

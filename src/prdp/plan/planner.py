@@ -237,8 +237,7 @@ class Planner:
         source: What was made of the table before prdp sees it, as a ledger keeps it.
         over: The joined tables, for a join.
         elsewhere: For each column of tables that are not joined, its table.
-        immutable: The columns that narrow the charged region: of a join, columns of the private
-        table.
+        immutable: The columns that narrow the charged region: of a join, columns of the private table.
         snapshot: Which snapshot of a table that grows is asked.
     """
 

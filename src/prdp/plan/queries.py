@@ -518,8 +518,7 @@ def sum(column: str, *, round_to: Exact | None = None) -> Sum:  # noqa: A001  (a
     """Ask for the sum of a column, or of an expression over columns; records without a value add nothing.
 
     ``round_to`` is what values are rounded to, here as in the queries below: by default the column's, and of
-    an
-    expression what follows from its columns'.
+    an expression what follows from its columns'.
 
     >>> str(sum("balance")), str(sum("price * quantity", round_to=0.01))
     ('sum of balance', 'sum of price * quantity')

@@ -55,7 +55,7 @@ class Step:
         mechanism: What draws.
         labels: Notes on each of its answers.
         select_input: What the mechanism is shown of what was read; None where that follows from earlier
-        draws.
+            draws.
         once: The number of the draw, where several queries of a statement use it; None where one does.
         own_share: Which part of the share is from the query's own; None for all of it.
         conversion: How the share becomes the one at which a pure mechanism is drawn.

@@ -503,8 +503,7 @@ class Dropped:
         """Return how far, in steps, dropping has pulled the answer at most, but for ``chance``.
 
         Each tier's total is below its threshold, unless its noise hid more (proofs/tiers.md). A
-        ``tail_factor`` of
-        1 represents the interval of the noise alone. None represents any distance.
+        ``tail_factor`` of 1 represents the interval of the noise alone. None represents any distance.
         """
         if _is_none(tail_factor) or self.nothing or (self.apart and tail_factor is None):
             return Fraction(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -26,6 +26,8 @@ _HALVINGS = 40
 _MAX_PIECES = 2_000
 _NARROW = 1e-6
 _DIGITS = 4
+
+_RECORDS = " times the record's budget"
 
 Choices = tuple[tuple[str, str], ...]
 
@@ -178,6 +180,16 @@ class ClippedTerms:
         name, (low, high) = self.bounds[0]
         return (name, low, high) if self.column in (None, name) else None
 
+    @property
+    def budget(self) -> float | None:
+        """Budget of every record, where the policy gives all the same.
+
+        >>> unit = ClippedTerms(Policy("2"), (), None, privacy_unit="customer")
+        >>> unit.records_beyond(Fraction(10), Fraction(10))
+        'units (customer) with more than 16 rows'
+        """
+        return None if self.policy.columns else self.policy.budget({})
+
     def clips(self, value: float, point: float) -> bool:
         """Return whether a record whose only column has this value may be clipped."""
         (name, _) = self.bounds[0]
@@ -225,33 +237,44 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
         return NOTHING_EXCLUDED
     if terms.center is not None:
         return _any_further(terms, float(above))
-    low, high = (_rounded_down(float(point) / _CELL) for point in (below, above))
-    if terms.column is None and terms.privacy_unit is None:
-        return f"records with a budget below {1 / high:.{_DIGITS}g}"
-    far = _beyond(terms, low, high)
-    if terms.privacy_unit is None:
-        small = f"rows with {terms.condition} and a budget below {1 / high:.{_DIGITS}g}"
-        return small if terms.condition else f"{terms.words} {far} times the record's budget"
+    low, high = float(below) / _CELL, float(above) / _CELL
+    if terms.privacy_unit is not None:
+        return _units_beyond(terms, low, high)
+    if terms.column is None or terms.condition:
+        which = f"rows with {terms.condition} and" if terms.condition else "records with"
+        return f"{which} a budget below {1 / _rounded_down(high):.{_DIGITS}g}"
+    return f"{terms.words} {_beyond(terms, low, high, _RECORDS)}"
+
+
+def _units_beyond(terms: ClippedTerms, low: float, high: float) -> str:
+    """Return in words which units would count for more than two ratios to their budgets."""
+    units = f"units ({shown_name(terms.privacy_unit or '')})"
+    if terms.budget is not None and (terms.column is None or terms.condition):
+        return f"{units} {_more_rows(terms, high)}"
     added = f"{terms.words} adds up to" if terms.column else "rows number"
     added = f"rows with {terms.condition} number" if terms.condition else added
-    return f"units ({shown_name(terms.privacy_unit)}) whose {added} {far} times the budget"
+    return f"{units} whose {added} {_beyond(terms, low, high, ' times the budget')}"
+
+
+def _more_rows(terms: ClippedTerms, ratio: float) -> str:
+    """Describe the units with more rows than a ratio to the budget that all have."""
+    where = f" where {terms.condition}" if terms.condition else ""
+    return f"with more than {math.floor(ratio * (terms.budget or 1)):,} rows{where}"
 
 
 def _any_further(terms: ClippedTerms, point: float) -> str:
     """Describe squares by the ratio of the distance from the center to the budget; of units, nothing."""
     if terms.privacy_unit is not None or terms.center is None:
         return ""
-    ratio = _rounded_down(point / _SQUARED)
-    far = f"squared distance from {_number(float(terms.center))} is above {_number(ratio)} times the budget"
-    return f"{terms.words} whose {far}"
+    far = _beyond(replace(terms, above=True, below=False), 0, point / _SQUARED, " times the budget")
+    return f"{terms.words} whose squared distance from {_number(float(terms.center))} is {far}"
 
 
-def _beyond(terms: ClippedTerms, low: float, high: float) -> str:
-    """Return in words which numbers are further from zero than two sizes, of the signs that there may be."""
-    ends = ([f"above {_number(high)}"] if terms.above else []) + (
-        [f"below -{_number(low)}"] if terms.below else []
-    )
-    return " or ".join(ends)
+def _beyond(terms: ClippedTerms, low: float, high: float, times: str) -> str:
+    """Return in words which numbers are further from zero than two ratios to a budget, of possible signs."""
+    low, high = (_rounded_down(one if terms.budget is None else one * terms.budget) for one in (low, high))
+    ends = [f"above {_number(high)}"] * terms.above + [f"below -{_number(low)}"] * terms.below
+    return " or ".join(ends) + (times if terms.budget is None else "")
 
 
 def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
@@ -267,7 +290,7 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
             (CLIPPED_WHERE, f"({expression}) < {least:.{_DIGITS}g}"),
         )
     return (
-        (CLIPPED, f"{terms.words} {_beyond(terms, ratio, ratio)} times the record's budget {verb}"),
+        (CLIPPED, f"{terms.words} {_beyond(terms, ratio, ratio, _RECORDS)} {verb}"),
         (CLIPPED_WHERE, f"abs({terms.shown}) > {_plain(ratio)} * ({expression})"),
     )
 
@@ -277,12 +300,13 @@ def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
     assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
     added = f"their {terms.shown}" if terms.column else "the number of their rows"
     added = f"the number of their rows with {terms.condition}" if terms.condition else added
-    far = _beyond(terms, ratio, ratio)
-    whose = f"units ({shown_name(terms.privacy_unit)}) where {added} is {far} times their budget"
+    whose = f"where {added} is {_beyond(terms, ratio, ratio, ' times their budget')}"
+    if terms.budget is not None and (terms.column is None or terms.condition):
+        whose = _more_rows(terms, ratio)
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (
-        (CLIPPED, f"{whose} {verb}"),
+        (CLIPPED, f"units ({shown_name(terms.privacy_unit)}) {whose} {verb}"),
         (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.privacy_unit)} HAVING {having}"),
     )
 

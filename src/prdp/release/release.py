@@ -57,7 +57,7 @@ class Release(NumberLike):
         bias: What else than noise may have moved the answer; None if nothing else has.
         decisions: What the mechanism chose on the way, in words.
         simulated: Whether the records were a synthetic table's, and the noise perhaps seeded: it is not
-        private.
+            private.
         ends: For a value that was chosen from a range instead of hidden by noise, the range; for one that was
             computed from parts, its public limits.
         parts: The releases that the answer was computed from; their shares add up to its own.
@@ -191,12 +191,11 @@ class Release(NumberLike):
         """Return the ends between which the true answer lies with this probability.
 
         Where records were clipped it covers the noise, the choice of the clipping point and the pull of
-        clipping, excluding what records would add that count for more than ``tail_factor`` times what
-        they were
-        allowed to (see ``excludes``); no private interval can do without that (proofs/clip.md). An end is
-        infinite where the table is so short of budget that nearly all of it may have been clipped.
-        Without a ``tail_factor`` it is the one that was selected by the measured tail of the records; or 8
-        where no tail was measured, and an end that lies further away than twice the answer is infinite then.
+        clipping, excluding what records would add that count for more than ``tail_factor`` times what they
+        were allowed to (see ``excludes``); no private interval can do without that (proofs/clip.md). An end
+        is infinite where the table is so short of budget that nearly all of it may have been clipped. Without
+        a ``tail_factor`` it is the one that was selected by the measured tail of the records; or 8 where no
+        tail was measured, and an end that lies further away than twice the answer is infinite then.
         ``tail_factor=1`` is the interval of the noise alone. One of your own must be fixed before the answer
         is looked at: of several that were tried, the best-looking one holds less often than it says.
 

@@ -1,8 +1,7 @@
 """Names inside one SELECT: sources, their columns, and the row language's node of each.
 
 A column of a subquery is its expression over the table's own columns, and nothing else: bounds, rounding
-steps and
-keys are found for that expression anew, whatever the name meant before.
+steps and keys are found for that expression anew, whatever the name meant before.
 """
 
 from __future__ import annotations

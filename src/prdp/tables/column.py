@@ -30,10 +30,10 @@ _DATE_PARTS = {
         for part in ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second")
     },
     **dict.fromkeys(("dayofweek", "weekday"), "isodow({}) - 1"),  # as in pandas, from 0 for Monday
+    "days": "floor({})",  # of a difference, which is in days
 }
 _OTHER_PARTS = {
     "": " To group by days or months, write prdp.date_trunc('day', 'opened').",
-    "days": " For days between two dates, write table.mean(\"date_diff('day', opened, closed)\", share=...).",
     "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
 _TEXT_FUNCTIONS = {
@@ -49,7 +49,7 @@ _TEXT_FUNCTIONS = {
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class TableColumn(Completed, ColumnExpression, Generic[Answered]):
-    """A column of a table, or an expression over its columns; what ``table["age"]`` returns.
+    """A column of a table, or an expression over its columns: ``table["age"]``, ``table.age``.
 
     Comparisons, arithmetic, ``&``, ``|`` and ``~`` give expressions (docs/expressions.md), by which a table
     is filtered or grouped. Nothing is read before a query is asked.
@@ -67,13 +67,13 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         **renamed("count_distinct", "nunique", "n_unique"),
         **renamed("variance", "var"),
         **renamed("fillna", "fill_null"),
+        **renamed("histogram", "hist"),
     }
     hints: ClassVar[Mapping[builtins.str, builtins.str]] = {
         **renamed("count_distinct(share=...)", "unique"),
         **renamed("mean(share=...)", "avg", "average"),
         **renamed("std(share=...)", "stddev"),
         **renamed("quantile([0.25, 0.75], share=...)", "percentile", "quantiles"),
-        **renamed("histogram(bins=10, share=...)", "hist"),
         **renamed("isna()", "isnull", "is_null"),
         **renamed("notna()", "notnull", "is_not_null"),
         **renamed("isin([...])", "is_in"),
@@ -210,7 +210,10 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
 
     @property
     def dt(self) -> Accessor[Answered]:
-        """The parts of a date: ``table["opened"].dt.year``; days of the week count from 0 for Monday."""
+        """The parts of a date: ``table["opened"].dt.year``; days of the week count from 0 for Monday.
+
+        Of a difference of dates, ``.dt.days``.
+        """
         return Accessor(self, _DATE_PARTS)
 
     @property

@@ -218,9 +218,9 @@ class SearchedGroups(Groups):
         try:
             found = self.table.find_keys(by if len(by) > 1 else by[0], share=each, redraw=redraw)
         except InvalidRequest as error:
-            searched = " with find_keys, and pass what it finds as keys=." if error.arguments else ""
+            searched = " in find_keys, and pass what it finds, keys=found." if error.arguments else ""
             raise InvalidRequest(
-                f"{str(error).removesuffix('.') if searched else error}{searched} Here, list the keys: "
+                f"{str(error).removesuffix('.') if searched else error}{searched} Or list the keys: "
                 "group_by(..., keys=[...])."
             ) from None
         if not found.keys:

@@ -115,13 +115,11 @@ def open_join(
         types: For CSV files and text columns of frames, by table, SQL types by column.
         max_rows: A record adds at most so many times what one result can add, 2^20 by default. A high guess
             costs next to nothing.
-        immutable: Columns of the private table whose value never changes for a record; declared when a
-        ledger is
-            begun. They narrow the charged region only together with ``one_row_per_unit``.
+        immutable: Columns of the private table whose value never changes for a record; declared when a ledger
+            is begun. They narrow the charged region only together with ``one_row_per_unit``.
         one_row_per_unit: That a record has one row in the private table and keeps it, over all snapshots.
-        Records
-            with more rows there are left out of every answer; that a row is never replaced by another cannot
-            be checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
+            Records with more rows there are left out of every answer; that a row is never replaced by another
+            cannot be checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
         snapshot: As in ``prdp.open``.
         name: What it is called; by default the private table's name.
         ledger: As in ``prdp.open``.

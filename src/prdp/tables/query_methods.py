@@ -62,6 +62,7 @@ class Questions(Completed, Generic[Answered]):
         **renamed("count_distinct", "nunique", "n_unique"),
         **renamed("filter", "query"),
         **renamed("variance", "var"),
+        **renamed("schema", "dtypes"),
     }
     hints: ClassVar[Mapping[str, str]] = {
         **renamed("filter('age >= 40')", "where", "loc"),
@@ -75,7 +76,7 @@ class Questions(Completed, Generic[Answered]):
         **renamed("histogram('age', bins=10, share=...)", "hist"),
         **renamed("count_distinct('job', share=...)", "approx_nunique"),
         **renamed("find_keys('job', share=...), which looks for values privately", "unique", "distinct"),
-        **renamed("schema", "dtypes", "info"),
+        **renamed("schema", "info"),
         **renamed("remaining", "left", "budget", "epsilon"),
         **renamed("ledger.to_pandas(), or 1 - remaining", "spent", "spend", "history"),
         **renamed(
@@ -146,10 +147,9 @@ class Questions(Completed, Generic[Answered]):
     if not TYPE_CHECKING:  # with it, a type checker would believe in every name
 
         def __getattr__(self, name: str) -> Any:
-            if vars(self) and not name.startswith("_") and name in self.schema:
-                raise AttributeError(
-                    f"{type(self).__name__} has no attribute {name!r}. Write [{name!r}] for the column."
-                )
+            column = vars(self) and not name.startswith("_") and name in self.schema
+            if column and not any(name in vars(base).get("synonyms", ()) for base in type(self).__mro__):
+                return self._column(name)
             return super().__getattr__(name)
 
     @abstractmethod

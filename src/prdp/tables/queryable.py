@@ -298,7 +298,7 @@ class Queried(Opened, Questions[Release]):
             longest: How many characters a text has at most.
             false_keys: How many keys that nobody has may be expected to be shown.
             max_keys: With ``privacy_unit``, how many keys of one unit count, each with its part of the
-            budget.
+                budget.
             redraw: Pay for a new answer although this question has been answered before.
 
         Warns:
@@ -466,10 +466,9 @@ class Queried(Opened, Questions[Release]):
     ) -> Groups:
         """Group records by public keys; every query is then answered for each key.
 
-        The groups are disjoint, so each is answered with the whole share. Where a record is a unit of
-        several rows, which may lie in several groups, all are answered together: docs/privacy_units.md. A
-        key that
-        no record has is answered with noise like any other; records whose key is not listed are in no answer,
+        The groups are disjoint, so each is answered with the whole share. Where a record is a unit of several
+        rows, which may lie in several groups, all are answered together: docs/privacy_units.md. A key that no
+        record has is answered with noise like any other; records whose key is not listed are in no answer,
         unless ``other`` makes a group of them.
 
         >>> import numpy

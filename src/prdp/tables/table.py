@@ -102,22 +102,18 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             default a fine step that follows from the bounds.
         types: For CSV and JSON lines, or for text columns of a frame, SQL types by column.
         table: For a database, the table's name in it: ``"accounts"``.
-        privacy_unit: The column whose value says whose row it is, such as ``"customer_id"``. A record is
-        then a
-            customer with all of that customer's rows, and rows without a value are left out:
+        privacy_unit: The column whose value says whose row it is, such as ``"customer_id"``. A record is then
+            a customer with all of that customer's rows, and rows without a value are left out:
             docs/privacy_units.md.
         immutable: Columns whose value never changes in a row, such as ``["week"]``; declared when a ledger is
-        begun,
-            and kept by it. Questions about some of their values are then charged to those rows alone:
+            begun, and kept by it. Questions about some of their values are then charged to those rows alone:
             docs/accounting.md. With ``privacy_unit``, everything is charged to everybody all the same, unless
             ``one_row_per_unit`` is declared too.
-        one_row_per_unit: With ``privacy_unit``: that a customer has one row and keeps it, over all
-        snapshots. Customers
-            with more rows are left out of every answer; that a row is never replaced by another cannot be
-            checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
+        one_row_per_unit: With ``privacy_unit``: that a customer has one row and keeps it, over all snapshots.
+            Customers with more rows are left out of every answer; that a row is never replaced by another
+            cannot be checked, and the promise depends on it: docs/accounting.md. Bound to the ledger.
         snapshot: Which snapshot of a table that grows this is, such as ``"2026-W46"``: the same question
-        about
-            another snapshot is another question.
+            about another snapshot is another question.
         max_rows: With ``privacy_unit``: a customer adds at most so many times what one row can add, 2^20 by
             default. A high guess costs next to nothing.
         name: What the table is called; by default the file's stem.

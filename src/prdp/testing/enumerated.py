@@ -38,8 +38,7 @@ def every_outcome(
 
     Args:
         procedure: What draws, from a source of draws to an output.
-        cutoff: Noise beyond it, on either side, is one outcome, as if it were one more than
-        ``cutoff``.
+        cutoff: Noise beyond it, on either side, is one outcome, as if it were one more than ``cutoff``.
         far: The same for distances; by default ``cutoff``.
     """
     far = cutoff if far is None else far
