@@ -141,17 +141,20 @@ def flipped(law: Any) -> PermuteAndFlip:
     return PermuteAndFlip(law.penalties, law.unit)
 
 
+ROOT_OF_HALF = root_below(HALF)
+
+
 class TestConcentratedMax(Concentrated):
-    """Two exponential choices of twice the weight that is pure: an eighth of a squared width is lost."""
+    """Two exponential choices of twice the weight: an eighth of a squared width is lost, and squares make 1."""
 
     mechanism = LARGER
     runs, edge_stride = 40, 8
     shares = (Fraction(1),)
     crowded = ("step further in",)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "eighth": (lambda law: law.first, HALF),
-        "step": (lambda law: steps_near(law, -1), HALF),
-        "step further in": (lambda law: steps_near(law, 20), HALF),
+        "eighth": (lambda law: law.first, ROOT_OF_HALF),
+        "step": (lambda law: steps_near(law, -1), ROOT_OF_HALF),
+        "step further in": (lambda law: steps_near(law, 20), ROOT_OF_HALF),
     }
 
     def twins(self) -> Mapping[str, Twin]:
