@@ -145,7 +145,7 @@ ROOT_OF_HALF = root_below(HALF)
 
 
 class TestConcentratedMax(Concentrated):
-    """Two exponential choices of twice the weight: an eighth of a squared width is lost, and squares make 1."""
+    """Two exponential choices: each loses an eighth of a squared width, and squares of parts make 1."""
 
     mechanism = LARGER
     runs, edge_stride = 40, 8

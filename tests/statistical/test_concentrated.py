@@ -2,12 +2,14 @@
 
 Whoever sees nothing but answers, with a record and without it, compares how often they pass a threshold. A
 divergence of two such chances is no larger than that of all answers (data processing), so that what is
-certain of it is a lower bound of the record's loss. Thresholds are chosen on other draws than they are used on.
+certain of it is a lower bound of the record's loss. Thresholds are chosen on other draws than those that
+are counted.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from tests.statistical.thresholds import P_THRESHOLD, SEED
 
 pytestmark = pytest.mark.slow
 
-DRAWS = 20_000
+DRAWS = 10_000
 THRESHOLDS = 15
 ORDERS = (1.05, 1.5, 2.0, 4.0, 8.0, 16.0)
 
@@ -29,14 +31,7 @@ OTHERS = [(10, 1.0)] * 40 + [(3, 0.2)] * 10
 RECORD = (100, 2.0)
 """A value and what its record may lose, P(r)."""
 
-CASES = [
-    (prdp.count(), "1"),
-    (prdp.count(), "p"),
-    (prdp.sum("v"), "p"),
-    (prdp.max("v"), "p"),
-    (prdp.median("v"), "p"),
-    (prdp.mean("v"), "1"),
-]
+CASES = [(prdp.count(), "1"), (prdp.sum("v"), "p")]
 
 
 def answers(rows: list[tuple[int, float]], query: Any, policy: str, seed: int) -> NDArray[np.float64]:
@@ -87,7 +82,9 @@ def certain_loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return found
 
 
+@cache
 def loss_of(query: Any, policy: str) -> float:
+    """Return what is certain of the record's loss with the whole share."""
     return certain_loss(
         answers([*OTHERS, RECORD], query, policy, SEED), answers(OTHERS, query, policy, SEED + 1)
     )
@@ -98,7 +95,7 @@ def test_no_lower_bound_is_above_what_a_record_may_lose(query: Any, policy: str)
     assert loss_of(query, policy) <= (1.0 if policy == "1" else RECORD[1])
 
 
-@pytest.mark.parametrize(("query", "policy"), [CASES[0], CASES[2], CASES[4]], ids=str)
+@pytest.mark.parametrize(("query", "policy"), CASES, ids=str)
 def test_a_table_that_loses_4_times_as_much_is_found_out(query: Any, policy: str) -> None:
     """Its answers are those of the policy, its promise a fourth of that."""
     assert loss_of(query, policy) > (1.0 if policy == "1" else RECORD[1]) / 4

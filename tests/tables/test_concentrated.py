@@ -164,7 +164,7 @@ def test_totals_and_margins_of_counts_have_intervals_of_two_deviations_of_gaussi
 
     text = "SELECT job, age, COUNT(*) AS n FROM accounts WHERE age IN (1, 2) AND job IN ('chef', 'clerk')"
     rows = table.sql(f"{text} GROUP BY CUBE (job, age)", share="1/10").rows
-    estimates = [row[-1] for row in rows]
+    estimates: list[Any] = [row[-1] for row in rows]
     assert len(estimates) == 9
     widest = max(one.interval()[1] - one.interval()[0] for one in estimates) / 2
     alone = 2 * math.sqrt(4 * 10 / 2)  # of one cell that is released for itself, at a quarter of the share
