@@ -26,6 +26,7 @@ from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Gated, Law, Noisy, Then, Together
 from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.policy import Policy
 from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import Twin
@@ -141,17 +142,20 @@ def flipped(law: Any) -> PermuteAndFlip:
     return PermuteAndFlip(law.penalties, law.unit)
 
 
+ROOT_OF_HALF = root_below(HALF)
+
+
 class TestConcentratedMax(Concentrated):
-    """Two exponential choices of twice the weight that is pure: an eighth of a squared width is lost."""
+    """Two exponential choices: each loses an eighth of a squared width, and squares of parts make 1."""
 
     mechanism = LARGER
     runs, edge_stride = 40, 8
     shares = (Fraction(1),)
     crowded = ("step further in",)
     parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
-        "eighth": (lambda law: law.first, HALF),
-        "step": (lambda law: steps_near(law, -1), HALF),
-        "step further in": (lambda law: steps_near(law, 20), HALF),
+        "eighth": (lambda law: law.first, ROOT_OF_HALF),
+        "step": (lambda law: steps_near(law, -1), ROOT_OF_HALF),
+        "step further in": (lambda law: steps_near(law, 20), ROOT_OF_HALF),
     }
 
     def twins(self) -> Mapping[str, Twin]:
@@ -438,6 +442,28 @@ def test_an_epsilon_is_no_smaller_than_what_gaussian_noise_truly_loses() -> None
             assert stated <= loss + 2 * math.sqrt(loss * math.log(1 / delta))
     rising = [epsilon_at(0.5, 10.0**-n) for n in range(1, 15)]
     assert all(one < other for one, other in pairwise(rising))
+
+
+@given(
+    least=st.floats(1e-12, 100, allow_subnormal=False),
+    octaves=st.integers(0, 60),
+    part=st.floats(1, 2),
+    toward=st.sampled_from([-math.inf, math.inf]),
+)
+def test_no_level_is_above_the_p_that_was_stated(
+    least: float, octaves: int, part: float, toward: float
+) -> None:
+    """From a double P(r) to the budget that is counted: e² / 2 <= P, and whoever takes part has a level."""
+    most = least * 2.0**40
+    policy = Policy("p", at_least=Fraction(least), at_most=Fraction(most), notion="zcdp")
+    stated = max(least, math.nextafter(least * 2.0 ** (octaves / 4) * part, toward))
+    levels = policy.counted.deep_levels
+    e = math.sqrt(2 * stated)
+    assert levels.index(e) is not None
+    counted = [Fraction(levels.quanta_each([e])[0]), Fraction(levels.quanta_below(e))]
+    for quanta in counted:
+        assert (quanta * levels.quantum) ** 2 / 2 <= min(Fraction(stated), Fraction(most))
+    assert float(max(counted) * levels.quantum) ** 2 / 2 > 0.9 * min(stated, most)
 
 
 def test_masses_off_the_lattice_are_caught_at_the_gate() -> None:

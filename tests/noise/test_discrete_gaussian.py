@@ -14,10 +14,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from prdp.noise.discrete_gaussian import DiscreteGaussian, GaussianScale, _below, _coarse, _fine, _missing
+from prdp.noise.discrete_gaussian import (
+    DiscreteGaussian,
+    GaussianScale,
+    _below,
+    _coarse,
+    _fine,
+    _missing,
+    sum_spread,
+)
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import SystemEntropy
 from prdp.noise.exponential import exp_bounds, expansion
+from prdp.noise.spread import weighted_spread
 from prdp.testing.seeded import Seeded
 
 TINY, SMALL, USUAL, LARGE, HUGE = (
@@ -224,6 +233,48 @@ def test_a_scale_is_equal_to_no_other_that_has_another_noise() -> None:
         assert copied == one
         assert hash(copied) == hash(one)
     assert type(one * 2) is Fraction
+
+
+@pytest.mark.parametrize("deviation", [1000, 4096.5])
+def test_a_noise_and_half_a_step_are_more_peaked_than_the_normal_variable_of_its_sums(
+    deviation: float,
+) -> None:
+    """Within every t: at the ends of steps, and halfway, where the chance of a step is spread evenly."""
+    noise = DiscreteGaussian(Fraction(deviation) ** 2)
+    wider = deviation * (1 + 1.25 * deviation ** (-2 / 3))
+    inside = noise.probability(0)
+    for k in range(1, int(6 * deviation)):
+        chance = 2 * noise.probability(k)
+        assert inside >= math.erf((k - 0.5) / wider / math.sqrt(2)) - 1e-13
+        assert inside + chance / 2 >= math.erf(k / wider / math.sqrt(2)) - 1e-13
+        inside += chance
+
+
+@pytest.mark.parametrize("factors", [(1, 1), (1, 1, 1, 2), (3, 1)], ids=str)
+def test_a_sum_of_gaussian_noises_is_spread_as_a_normal_variable_is(factors: tuple[int, ...]) -> None:
+    noise, size = DiscreteGaussian(Fraction(10**6)), 1 << 17
+    chances = [0.0] * size
+    for k in range(-9000, 9001):
+        chances[k] = noise.probability(k)
+    product = np.ones(size, complex)
+    for factor in factors:
+        spaced = np.zeros(size)
+        spaced[(np.arange(-9000, 9001) * factor) % size] = [chances[k] for k in range(-9000, 9001)]
+        product *= np.fft.fft(spaced)
+    summed = np.real(np.fft.ifft(product))
+    parts = tuple((1, Fraction(factor), noise.scale) for factor in factors)
+    for failure in (Fraction(1, 2), Fraction(1, 20), Fraction(1, 1000)):
+        far = math.ceil(sum_spread(parts, failure))
+        beyond = float(summed[far + 1 : size - far].sum())
+        assert failure * Fraction(4, 5) < Fraction(beyond) <= failure
+        assert weighted_spread(parts, failure) == sum_spread(parts, failure)
+
+
+def test_a_sum_in_which_a_noise_is_coarse_is_as_wide_as_of_laplace_noises() -> None:
+    fine, coarse = (GaussianScale.of(Fraction(variance)) for variance in (10**6, 10**4))
+    parts = ((1, Fraction(1), fine), (1, Fraction(1), coarse))
+    as_laplace = ((1, Fraction(1), Fraction(fine)), (1, Fraction(1), Fraction(coarse)))
+    assert weighted_spread(parts, Fraction(1, 20)) == weighted_spread(as_laplace, Fraction(1, 20))
 
 
 @pytest.mark.parametrize("number", [0, 1, 5])

@@ -21,6 +21,7 @@ import yaml  # type: ignore[import-untyped]
 from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.ledger import DurableLedger
 from prdp.publish import Edition, PrivateTable, Signer, Signs, drawn, read, verify
+from prdp.publish.draws import draws_of
 from prdp.publish.table import judged
 from prdp.release.release import Release
 from tests.cli.running import quickly
@@ -68,6 +69,24 @@ def test_all_is_charged_once_and_written_again_for_nothing(office: Path) -> None
         for folder in (office / FIRST, office / "again")
     )
     assert first == again, "byte by byte, with its date and signature"
+
+
+def test_margins_under_a_concentrated_policy_have_shares_in_proportion_to_their_cells(office: Path) -> None:
+    """Noise goes as the root of 1 / share, and a cell's relative error as the number of cells."""
+    project = office / "prdp.toml"
+    project.write_text(project.read_text().replace('policy = "1"', 'policy = "1"\nnotion = "zcdp"'))
+    found = read(office / "release.toml")
+    private = PrivateTable(found.project["staff"], found.project.keys_of("staff"))
+    cells_and_shares = [
+        (len(plan.groups.keys) if plan.groups else 1, plan.share)
+        for one in draws_of(found.publication, {"staff": private})
+        if one.declared.name == "employees"
+        for plan in one.plans.values()
+    ]
+    assert len(cells_and_shares) == 4
+    for cells, share in cells_and_shares:
+        assert abs(share / cells - cells_and_shares[0][1] / cells_and_shares[0][0]) < Fraction(1, 10**6)
+    assert sum(share for _, share in cells_and_shares) == Fraction(1, 20)
 
 
 def test_what_does_not_fit_charges_nothing_and_writes_nothing(office: Path) -> None:

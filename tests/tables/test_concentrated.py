@@ -17,6 +17,8 @@ from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.noise.discrete_gaussian import GaussianScale
 from prdp.plan.steps import shares_drawn
 from prdp.policy import Policy
+from prdp.release.consistency import margins_to_ask
+from prdp.release.totals import total_of
 from prdp.testing.seeded import Seeded
 
 ROWS = {
@@ -147,6 +149,33 @@ def test_groups_that_a_unit_is_in_have_gaussian_noise_and_intervals_that_cover_t
         assert all(answer.noise == "gaussian" for answer in answers)
         missed = sum(not low <= 10_000 <= high for low, high in (one.interval() for one in answers))
         assert missed <= 28
+
+
+def test_totals_and_margins_of_counts_have_intervals_of_two_deviations_of_gaussian_noise() -> None:
+    """Noises of 16 groups, or of all margins, add up to one as wide as a normal variable, and no wider."""
+    table = opened(text="1")
+    grouped = table.group_by("age", keys=list(range(16)))
+    plan: Any = grouped.plan(prdp.count(), share="1/10")
+    (drawn,) = plan.draw(table._reader, Seeded(1), 1)
+    each = [row[0] for row in drawn.releases]
+    low, high = total_of(each).interval()
+    deviation = math.sqrt(16 * 10 / 2)  # of each, P = 1 at share 1/10: the root of 1 / (2 · 1/10)
+    assert 1.9 * deviation - 1 < (high - low) / 2 < 2 * deviation + 2
+
+    text = "SELECT job, age, COUNT(*) AS n FROM accounts WHERE age IN (1, 2) AND job IN ('chef', 'clerk')"
+    rows = table.sql(f"{text} GROUP BY CUBE (job, age)", share="1/10").rows
+    estimates: list[Any] = [row[-1] for row in rows]
+    assert len(estimates) == 9
+    widest = max(one.interval()[1] - one.interval()[0] for one in estimates) / 2
+    alone = 2 * math.sqrt(4 * 10 / 2)  # of one cell that is released for itself, at a quarter of the share
+    assert widest < alone + 2
+
+
+def test_a_cube_under_a_concentrated_policy_asks_for_more_margins() -> None:
+    """Of k tables the noise of each grows by the root of k only, so that asking for more of them pays."""
+    wanted = [(0, 1), (0,), (1,), ()]
+    assert margins_to_ask((3, 2), wanted) == [(0, 1)]
+    assert margins_to_ask((3, 2), wanted, concentrated=True) == [(0, 1), (0,), (1,)]
 
 
 def test_a_record_on_the_edge_of_at_least_takes_part_and_one_below_does_not() -> None:

@@ -12,6 +12,7 @@ from math import isqrt, lcm
 
 from prdp.cells.columns import totals_at
 from prdp.cells.summary import Summary
+from prdp.concentrated import root_below
 from prdp.levels import FINE_PER_OCTAVE
 from prdp.mechanisms._axis import Steps, steps_between
 from prdp.mechanisms._threshold import beyond
@@ -26,6 +27,8 @@ _WINDOW = 2 * _EIGHTHS
 
 _LEAST_WEIGHT = Fraction(1)
 """Minimum weight of a record for steps to be distinguished."""
+
+_PART_BITS = 20
 
 _RICH = 8
 """From which weight on, of every record, half of the share goes to steps."""
@@ -44,7 +47,7 @@ class Choice:
         exp(-part · share · mass) of every one of them, and their sum, fall by a factor of at most
         exp(part · share · E(r)); the two parts add up to 1.
         In full: proofs/choice.md. Under a concentrated policy, two exponential choices of twice the
-        weight: proofs/concentrated.md.
+        weight, and squares of the parts add up to 1: proofs/concentrated.md.
 
     Attributes:
         low: The least value that the public bounds allow, in steps.
@@ -57,7 +60,8 @@ class Choice:
         inner: The same on the way to zero.
         steep: By how much the log-weight of steps falls with each octave, over the square root of the weight
             of a record of typical budget; less where one such record would not outweigh it.
-        fine: The part of the share that chooses the step; half of it where every record weighs a lot.
+        fine: The part of the share that chooses the step; half of it where every record weighs a lot. Under a
+            concentrated policy, in that ratio to the rest.
         concentrated: Whether the share is the root of what is used of P(r), and budgets are e(r).
     """
 
@@ -93,7 +97,7 @@ class Choice:
         return 2 * share if self.concentrated else share
 
     def _law(self, summary: Summary, share: Fraction) -> Then:
-        prior, fine = self.prior(summary, share), self.fine_part(summary, share)
+        prior, (coarse_part, fine_part) = self.prior(summary, share), self.parts(summary, share)
         cells = summary.valued().cells
         places = cells.by_magnitude(prior.steps.places.__getitem__)
         outside = beyond(totals_at(places, cells.masses(1), len(prior.steps.codes)))
@@ -102,21 +106,25 @@ class Choice:
 
         def step(eighth: int) -> ExponentialChoice:
             first, last = prior.window(eighth)
-            return _choice(prior.step_climbs(eighth), outside[first:last], fine * price)
+            return _choice(prior.step_climbs(eighth), outside[first:last], fine_part * price)
 
-        coarse = _choice(prior.climbs, [outside[place] for place in lasts], (1 - fine) * price)
+        coarse = _choice(prior.climbs, [outside[place] for place in lasts], coarse_part * price)
         return Then(coarse, cache(step))
 
-    def fine_part(self, summary: Summary, share: Fraction) -> Fraction:
-        """Return the part of the share that chooses the step, by public facts alone."""
-        return Fraction(1, 2) if share * summary.levels.at_least >= _RICH else self.fine
+    def parts(self, summary: Summary, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the parts of the width that choose the eighth and the step, by public facts alone."""
+        fine = Fraction(1, 2) if share * summary.levels.at_least >= _RICH else self.fine
+        if not self.concentrated:
+            return 1 - fine, fine
+        whole = (1 - fine) ** 2 + fine**2
+        return root_below((1 - fine) ** 2 / whole, _PART_BITS), root_below(fine**2 / whole, _PART_BITS)
 
     def prior(self, summary: Summary, share: Fraction) -> Prior:
         """Return the prior preferences, by public facts alone."""
         steps = steps_between(self.low, self.high, summary.largest, self.per_octave, lowest=self.lowest)
-        fine = self.fine_part(summary, share)
+        coarse, fine = self.parts(summary, share)
         # One record, whatever its budget, outweighs half of all that there is to climb.
-        seen = share * (1 - fine) * summary.levels.at_least / (2 * (len(steps.octaves) - 1))
+        seen = share * coarse * summary.levels.at_least / (2 * (len(steps.octaves) - 1))
         inner, outer = (max(fall, seen) / _EIGHTHS for fall in (self.inner, self.fall))
         beyond_zero = ((steps.codes[first] < 0) == self.lowest for first in steps.eighths[1:-1])
         climbs = accumulate((outer if beyond else inner for beyond in beyond_zero), initial=Fraction(0))

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from prdp.noise.discrete_gaussian import GaussianScale, sum_spread
 from prdp.noise.discrete_laplace import DiscreteLaplace
 
 _APART = Fraction(1_000_001, 1_000_000)
@@ -82,17 +83,22 @@ def one_sided(parts: tuple[tuple[int, Fraction], ...], failure: Fraction) -> flo
 
 @lru_cache(maxsize=4096)
 def weighted_spread(parts: tuple[tuple[int, Fraction, Fraction], ...], failure: Fraction) -> float:
-    """Return how far a weighted sum of independent discrete Laplace noises deviates, either way.
+    """Return how far a weighted sum of independent discrete noises deviates, either way.
 
     ``parts`` are (count, factor, scale): so many noises of a scale, each times a factor. With U uniform on
     [-1/2, 1/2], a noise X of scale b has an X + U that is symmetric, unimodal and more peaked than continuous
     Laplace noise of scale 1 / (2 tanh(1 / 2b)). Sums of such keep that order (Birnbaum), and whatever is
     symmetric and added to a sum leaves it as far out with a probability of 1/2: proofs/consistency.md.
 
+    Of Gaussian noises alone, that are fine enough, it is that of a normal variable: proofs/concentrated.md.
+
     >>> exact = spread([DiscreteLaplace(Fraction(2))] * 40, Fraction(19, 20))
     >>> exact <= weighted_spread(((40, Fraction(1), Fraction(2)),), Fraction(1, 20))
     True
     """
+    gaussian = [(count, factor, one) for count, factor, one in parts if isinstance(one, GaussianScale)]
+    if parts and len(gaussian) == len(parts) and all(scale.is_fine for _, _, scale in gaussian):
+        return sum_spread(gaussian, failure)
     smooth = tuple(
         (count, abs(factor) * Fraction(1 / (2 * math.tanh(1 / (2 * float(scale)))) * (1 + _FLOAT_SLACK)))
         for count, factor, scale in parts

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from prdp.errors import InvalidRequest
@@ -81,7 +81,8 @@ def draws_of(publication: Publication, tables: Mapping[str, PrivateTable]) -> li
     ]
     for declared, dimensions in zip(publication.tables, every, strict=True):
         refuse_same_names(dimensions, declared.columns)
-    shares = shares_of(publication, every)
+    notions = [private.table.policy.stated is not None for private in privates]
+    shares = shares_of(publication, every, notions)
     return [
         TableDraws(
             declared,
@@ -104,21 +105,26 @@ def total_shares(every: Iterable[TableDraws]) -> dict[str, Fraction]:
     return found
 
 
-def shares_of(publication: Publication, every: Sequence[Sequence[Dimension]]) -> list[dict[Asked, Fraction]]:
-    """Return the share of each margin of each table, by their numbers of cells."""
+def shares_of(
+    publication: Publication, every: Sequence[Sequence[Dimension]], concentrated: Sequence[bool]
+) -> list[dict[Asked, Fraction]]:
+    """Return the share of each margin of each table, by their numbers of cells and the tables' notions."""
     pairs = list(zip(publication.tables, every, strict=True))
     margins = [asked_of(declared, dimensions) for declared, dimensions in pairs]
     cells = [
         [cells_of(asked, dimensions) for asked in found]
         for found, (_, dimensions) in zip(margins, pairs, strict=True)
     ]
+    notions = [[notion] * len(many) for many, notion in zip(cells, concentrated, strict=True)]
     own = [declared.own_share for declared in publication.tables]
     rest = publication.total_share - sum((one for one in own if one is not None), Fraction(0))
-    others = [many for many, share in zip(cells, own, strict=True) if share is None]
-    parts = iter(divided(rest, [one for many in others for one in many]) if others else [])
+    others = [place for place, share in enumerate(own) if share is None]
+    every_cells = list(chain.from_iterable(cells[place] for place in others))
+    every_notion = list(chain.from_iterable(notions[place] for place in others))
+    parts = iter(divided(rest, every_cells, every_notion) if others else [])
     return [
-        dict(zip(found, divided(share, many) if share is not None else parts, strict=False))
-        for found, many, share in zip(margins, cells, own, strict=True)
+        dict(zip(found, divided(share, many, kinds) if share is not None else parts, strict=False))
+        for found, many, kinds, share in zip(margins, cells, notions, own, strict=True)
     ]
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from prdp.noise.discrete_gaussian import GaussianScale
 from prdp.noise.spread import weighted_spread
 from prdp.release import formatting
 from prdp.release.formatting import LEVEL
@@ -42,6 +43,9 @@ class Noises(tuple[tuple[int, Fraction, Fraction], ...]):
 
 
 NO_NOISES = Noises()
+
+Scaled = tuple[Fraction, Fraction]
+"""The scale of a noise, in steps of its lattice, and the value of such a step."""
 
 Cells = Any
 """An array of exact fractions, one axis a column."""
@@ -142,13 +146,14 @@ class Lattice:
         whole = [self.sizes[column] for column in margin]
         return np.broadcast_to(np.reshape(np.asarray(cells, dtype=object), shape), whole)
 
-    def noises(self, margin: Margin, scales: Mapping[Margin, Fraction]) -> Noises:
+    def noises(self, margin: Margin, scales: Mapping[Margin, Scaled]) -> Noises:
         """Return the weights that all releases have in the estimate of a margin's cell, with their scales.
 
         Releases of a margin whose keys agree with the cell's in the same columns have the same weight.
+        ``scales`` hold the scale of each margin's noise, and the value of a step of it.
         """
         found: list[tuple[int, Fraction, Fraction]] = []
-        for other, scale in scales.items():
+        for other, (scale, step) in scales.items():
             common = tuple(column for column in margin if column in other)
             for agreed in subsets(common):
                 count = math.prod(self.sizes[column] - 1 for column in common if column not in agreed)
@@ -156,7 +161,7 @@ class Lattice:
                 factor = sum(
                     (self._weight(effect, other, agreed) for effect in subsets(common)), Fraction(0)
                 ) * Fraction(self._summed(margin), self._summed(other))
-                found += [(count, factor, scale)] if count and factor else []
+                found += [(count, factor * step, scale)] if count and factor else []
         return Noises(found)
 
     def _weight(self, effect: Margin, other: Margin, agreed: Margin) -> Fraction:
@@ -167,14 +172,19 @@ class Lattice:
         return weight
 
 
-def margins_to_ask(sizes: tuple[int, ...], wanted: Sequence[Margin]) -> list[Margin]:
+def margins_to_ask(
+    sizes: tuple[int, ...], wanted: Sequence[Margin], *, concentrated: bool = False
+) -> list[Margin]:
     """Return which margins are asked, with equal parts of the share; the others follow from them.
 
     By public facts alone: those for which the product of the variances of all that is wanted is least. The
-    finest table may be asked although it is not wanted.
+    finest table may be asked although it is not wanted. Variances go as the square of the number that is
+    asked, and under a concentrated policy as the number.
 
     >>> margins_to_ask((3, 2), [(0, 1), (0,), ()]), margins_to_ask((60, 40), [(0, 1), (0,), ()])
     ([(0, 1)], [(0, 1), (0,), ()])
+    >>> margins_to_ask((3, 2), [(0, 1), (0,), ()], concentrated=True)
+    [(0, 1), (0,), ()]
     """
     finest = tuple(range(len(sizes)))
     candidates = list(dict.fromkeys([*([] if finest in wanted else [finest]), *wanted]))
@@ -182,15 +192,15 @@ def margins_to_ask(sizes: tuple[int, ...], wanted: Sequence[Margin]) -> list[Mar
         tried = [tuple(wanted), (finest,)]
     else:
         tried = [kept for size in range(1, len(candidates) + 1) for kept in combinations(candidates, size)]
-    best = min(tried, key=lambda asked: _score(sizes, wanted, asked))
+    best = min(tried, key=lambda asked: _score(sizes, wanted, asked, power=1 if concentrated else 2))
     return [margin for margin in candidates if margin in best]
 
 
 _MOST_TRIED = 8
 
 
-def _score(sizes: tuple[int, ...], wanted: Sequence[Margin], asked: Sequence[Margin]) -> float:
-    lattice = Lattice(sizes, dict.fromkeys(asked, Fraction(len(asked)) ** 2))
+def _score(sizes: tuple[int, ...], wanted: Sequence[Margin], asked: Sequence[Margin], *, power: int) -> float:
+    lattice = Lattice(sizes, dict.fromkeys(asked, Fraction(len(asked)) ** power))
     variances = [lattice.variance(margin) for margin in wanted]
     if any(variance is None for variance in variances):
         return math.inf
@@ -344,13 +354,26 @@ _KEPT = (
 
 def _variance(cells: Sequence[Release]) -> Fraction:
     """Return the mean variance of releases' noise, as a weight; 1 where there is none."""
-    squares = [2 * (scale * one.step) ** 2 for one in cells for scale in one.noise_scales]
+    squares = [
+        (scale.variance if isinstance(scale, GaussianScale) else 2 * scale**2) * one.step**2
+        for one in cells
+        for scale in one.noise_scales
+    ]
     return sum(squares, Fraction(0)) / len(cells) or Fraction(1)
 
 
-def _scale(cells: Sequence[Release], step: Fraction) -> Fraction | None:
-    """Return the scale of all releases of a margin; None where something else than that noise moved one."""
-    scales = {scale * one.step / step for one in cells for scale in one.noise_scales}
+def _scale(cells: Sequence[Release], step: Fraction) -> Scaled | None:
+    """Return the scale of all releases of a margin; None where something else than that noise moved one.
+
+    That of Laplace noise is stated in the steps of estimates.
+    """
+    scales = {
+        (scale, one.step / step)
+        if isinstance(scale, GaussianScale)
+        else (scale * one.step / step, Fraction(1))
+        for one in cells
+        for scale in one.noise_scales
+    }
     even = all(
         one.even and one.noise in PUBLIC_NOISE and one.shape is None and len(one.noise_scales) == 1
         for one in cells

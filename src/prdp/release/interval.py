@@ -12,7 +12,7 @@ from typing import Protocol
 from prdp.noise.discrete_gaussian import DiscreteGaussian, GaussianScale
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.quartic import spread as quartic_spread
-from prdp.noise.spread import spread
+from prdp.noise.spread import spread, weighted_spread
 from prdp.release.formatting import FAR
 
 _FINE = 1e-9
@@ -209,10 +209,12 @@ def opened(error_bounds: ErrorBounds, pull: Pull | None, tail_factor: TailFactor
 def noise_spread(scales: Scales, failure: Fraction) -> int:
     """Return how far the noises' sum deviates, either way, except with probability ``failure``.
 
-    A Gaussian noise among others counts as the wider Laplace noise that its scale is of.
+    A Gaussian noise among Laplace noises counts as the wider one that its scale is of.
     """
     if len(scales) == 1 and isinstance(scales[0], GaussianScale):
         return DiscreteGaussian(scales[0].variance).spread(1 - failure)
+    if scales and all(isinstance(scale, GaussianScale) and scale.is_fine for scale in scales):
+        return math.ceil(weighted_spread(tuple((1, Fraction(1), scale) for scale in scales), failure))
     return spread([DiscreteLaplace(scale) for scale in scales], 1 - failure)
 
 

@@ -118,7 +118,11 @@ def total_of(terms: Sequence[Release]) -> Release:
         math.gcd(*(term.step.numerator for term in terms)),
         math.lcm(*(term.step.denominator for term in terms)),
     )
-    scales = [scale * (term.step / step) for term in terms for scale in term.noise_scales]
+    scales = [
+        scale if term.step == step else scale * (term.step / step)
+        for term in terms
+        for scale in term.noise_scales
+    ]
     biased = next((term.bias for term in terms if term.bias is not None), None)
     return Total(
         question=f"total of {first.question.partition(' for ')[0]}",

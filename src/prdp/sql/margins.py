@@ -39,7 +39,9 @@ def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
     unclipped = planner.unit is None and planner.policy.levels.top == 0
     sizes = tuple(map(len, asked.by.lists))
     alone = unclipped and not asked.by.ties and all(type(query) is Count for query in asked.queries)
-    margins = margins_to_ask(sizes, asked.margins) if alone else list(asked.margins)
+    concentrated = planner.policy.stated is not None
+    wanted = asked.margins
+    margins = margins_to_ask(sizes, wanted, concentrated=concentrated) if alone else list(wanted)
     return {margin: _of_margin(asked, margin) for margin in margins}
 
 
