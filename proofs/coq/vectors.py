@@ -202,7 +202,7 @@ def of_the_farthest(random: Random, names: Names) -> str:
     mechanism = Choice(-2, LARGEST, random.choice((False, True)), per_octave=8)
     steps = steps_between(-2, LARGEST, LARGEST, 8, lowest=mechanism.lowest)
     table = made_up(random, ends=list(steps.places))
-    prior, fine = mechanism.prior(table.empty, table.share), mechanism.fine_part(table.empty, table.share)
+    prior, (_, fine) = mechanism.prior(table.empty, table.share), mechanism.parts(table.empty, table.share)
     places = sequence(
         f"({', '.join(map(integer, ends))}, {place}%nat)" for ends, place in steps.places.items()
     )
