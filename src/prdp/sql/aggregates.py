@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number
+from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number, columns
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
@@ -46,7 +46,10 @@ def read_count(asking: Asking, node: Any) -> Node:
         if several or inner.args.get("on") is not None:
             asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
         return asking.ask(CountDistinct.of_node(asking.row(inner.expressions[0])), node)
-    return asking.ask(Sum.of_node(ones_unless(IsNull(asking.row(inner)))), node)
+    counted = asking.row(inner)
+    if not columns(counted):
+        asking.refuse(node, "this is the same for every record", "Write COUNT(*), or COUNT of a column.")
+    return asking.ask(Sum.of_node(ones_unless(IsNull(counted))), node)
 
 
 def read_count_if(asking: Asking, node: Any) -> Node:
