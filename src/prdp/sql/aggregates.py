@@ -139,7 +139,12 @@ def _of_sample(count: Node) -> Node:
 def _plain(asking: Asking, node: Any) -> Any:
     """Return what an aggregate is over; DISTINCT and several columns are refused."""
     if type(node.this).__name__ == "Distinct":
-        asking.refuse(node, "DISTINCT is read in COUNT alone", "Leave it out, or write COUNT(DISTINCT x).")
+        asking.refuse(
+            node,
+            "DISTINCT is read in COUNT alone",
+            "Write COUNT(DISTINCT x), or leave it out: all rows are then added up. Of a public table: "
+            "WITH p AS (SELECT region, SUM(people) AS people FROM counties GROUP BY region).",
+        )
     return node.this
 
 
