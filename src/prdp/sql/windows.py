@@ -19,6 +19,7 @@ from prdp.expressions.nodes import (
     Node,
     Null,
     Number,
+    columns,
     walk,
 )
 from prdp.schema import Kind
@@ -156,17 +157,24 @@ class Window:
         first = self.order[0] if self.order else None
         if first is None or len(rows) > _MOST_RANKED:
             return Number(float(rank))
-        own = rows[place].node(first.checked.node)
-        if is_constant(own):
+        truth = first.checked.kind is Kind.BOOLEAN
+        sorted_by = [_number_of(row.node(first.checked.node), truth=truth) for row in rows]
+        own = sorted_by[place]
+        if not columns(own):
             return Number(float(rank))
         op: CompareOp = ">" if first.descending else "<"
-        others = [row.node(first.checked.node) for other, row in enumerate(rows) if other != place]
+        others = [node for other, node in enumerate(sorted_by) if other != place]
         before = [
             Case(((Compare(op, other, own), Number(1.0)),), Number(0.0)) for other in others if other != own
         ]
         value = rows[place].value_of(_added([Number(1.0), *before]))
         tied = rank - (value if isinstance(value, float) else rank)
         return _added([Number(1.0 + tied), *before])
+
+
+def _number_of(node: Node, *, truth: bool) -> Node:
+    """Return what rows are sorted by as it is compared: a truth value as 1 or 0."""
+    return Case(((node, Number(1.0)),), Number(0.0)) if truth else node
 
 
 def _part(rank: Node, first: float, of: float) -> Node:
