@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,9 @@ def compared(answers: Any, truth: list[tuple[Any, ...]]) -> str:
         for cell, wanted in zip(row, true, strict=True):
             if isinstance(cell, Release | ComputedAnswer) and wanted is not None:
                 low, high = cell.interval()
-                slack = 1e-9 * (1 + abs(float(wanted)))
-                inside = low - slack <= float(wanted) <= high + slack
+                number = float(wanted.toordinal() if isinstance(wanted, date) else wanted)
+                slack = 1e-9 * (1 + abs(number))
+                inside = low - slack <= number <= high + slack
                 held, missed = held + inside, missed + (not inside)
             elif isinstance(cell, float) and isinstance(wanted, int | float):
                 same += math.isclose(cell, float(wanted))

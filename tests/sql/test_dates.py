@@ -49,6 +49,7 @@ def test_the_first_and_the_last_day_are_dates_with_an_interval_within_where() ->
     assert_near(last, LAST)
     assert datetime(2024, 1, 1).toordinal() == first.interval()[0]
     assert datetime(2024, 12, 31).toordinal() == last.interval()[1]
+    assert (first.low, last.high) == (datetime(2024, 1, 1), datetime(2024, 12, 31))
     columns = answers.to_dict()
     assert columns["first_low"] == [datetime(2024, 1, 1)]
     assert columns["last_high"] == [datetime(2024, 12, 31)]

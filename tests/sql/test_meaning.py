@@ -62,6 +62,31 @@ def test_a_left_join_finds_the_rows_that_have_no_partner() -> None:
     assert values(text, tables={"jobs": JOBS}) == [(200,)]
 
 
+def test_a_condition_of_a_left_join_takes_partners_away_and_keeps_the_records() -> None:
+    text = "SELECT COUNT(*), COUNT(j.job) FROM accounts a LEFT JOIN jobs j ON a.job = j.job AND j.level > 1"
+    assert values(text, tables={"jobs": JOBS}) == [(600, 200)]
+
+
+def test_a_public_table_alone_is_answered_as_it_is_and_at_no_cost() -> None:
+    table, jobs = accounts(), {"job": ["clerk", "chef", "judge"], "level": [1, None, 5]}
+    text = "SELECT COUNT(*), COUNT(level), SUM(level), AVG(level), MAX(job) FROM jobs WHERE job <> 'cook'"
+    answers = table.sql(text, share="1/2", tables={"jobs": jobs})
+    assert answers.values == [(3, 2, 6, 3, "judge")]
+    assert table.explain_sql(text, share="1/2", tables={"jobs": jobs}).startswith("costs    nothing")
+    assert answers.share == 0
+    assert table.remaining == 1
+
+
+def test_a_table_that_is_asked_is_never_taken_for_a_public_one() -> None:
+    with pytest.raises(prdp.InvalidRequest, match="which is a table that is asked"):
+        values("SELECT * FROM accounts", tables={"Accounts": JOBS})
+    named = "WITH jobs AS (SELECT age, job FROM accounts) SELECT * FROM jobs"
+    with pytest.raises(prdp.errors.SqlError):
+        values(named, tables={"jobs": JOBS})
+    inner = f"SELECT COUNT(*) FROM ({named}) AS t WHERE age < 30"
+    assert values(inner, tables={"jobs": JOBS}) == [(300,)]
+
+
 def test_an_aggregate_in_exists_is_refused_since_it_always_has_a_row() -> None:
     public = (
         "SELECT COUNT(*) FROM accounts a WHERE EXISTS (SELECT MAX(level) FROM jobs j WHERE j.job = a.job)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number
+from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number, columns
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
@@ -46,7 +46,10 @@ def read_count(asking: Asking, node: Any) -> Node:
         if several or inner.args.get("on") is not None:
             asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
         return asking.ask(CountDistinct.of_node(asking.row(inner.expressions[0])), node)
-    return asking.ask(Sum.of_node(ones_unless(IsNull(asking.row(inner)))), node)
+    counted = asking.row(inner)
+    if not columns(counted):
+        asking.refuse(node, "this is the same for every record", "Write COUNT(*), or COUNT of a column.")
+    return asking.ask(Sum.of_node(ones_unless(IsNull(counted))), node)
 
 
 def read_count_if(asking: Asking, node: Any) -> Node:
@@ -136,7 +139,12 @@ def _of_sample(count: Node) -> Node:
 def _plain(asking: Asking, node: Any) -> Any:
     """Return what an aggregate is over; DISTINCT and several columns are refused."""
     if type(node.this).__name__ == "Distinct":
-        asking.refuse(node, "DISTINCT is read in COUNT alone", "Leave it out, or write COUNT(DISTINCT x).")
+        asking.refuse(
+            node,
+            "DISTINCT is read in COUNT alone",
+            "Write COUNT(DISTINCT x), or leave it out: all rows are then added up. Of a public table: "
+            "WITH p AS (SELECT region, SUM(people) AS people FROM counties GROUP BY region).",
+        )
     return node.this
 
 

@@ -70,6 +70,16 @@ class ComputedAnswer(NumberLike):
             return formatting.day_of(float(self.exact))
         return int(self.exact) if self.whole and self.exact.denominator == 1 else float(self.exact)
 
+    @property
+    def low(self) -> float | datetime | None:  # type: ignore[override]
+        """The lower end of the 95 % confidence interval; of a day a date, None where there is none."""
+        return formatting.plain_ends(self)[0]
+
+    @property
+    def high(self) -> float | datetime | None:  # type: ignore[override]
+        """The upper end of the 95 % confidence interval; of a day a date, None where there is none."""
+        return formatting.plain_ends(self)[1]
+
     def interval(
         self, level: float | Fraction | str = 0.95, *, tail_factor: float | Fraction | str | None = None
     ) -> tuple[float, float]:

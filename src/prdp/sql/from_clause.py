@@ -20,8 +20,9 @@ from prdp.declare.references import Reference, Tree
 from prdp.errors import Argument, Blank, InvalidRequest
 from prdp.expressions.nodes import Column, Node, Null
 from prdp.expressions.tokens import shown_name
-from prdp.sql.catalog import Place, PublicTable
-from prdp.sql.membership import inner_select, inner_table, looked_up, refuse_functions, row_leaf
+from prdp.sql.catalog import Catalog, Place, PublicTable
+from prdp.sql.constants import whole_in
+from prdp.sql.membership import filtered, inner_select, inner_table, looked_up, refuse_functions, row_leaf
 from prdp.sql.reading import SqlStatement, sql_of
 from prdp.sql.refused import refuse_construct, unread
 from prdp.sql.row_nodes import NodeReader
@@ -146,6 +147,13 @@ class FromClause:
             )
         self.add(node.this)
         is_public = len(self.public) > before
+        if side and before and not is_public:
+            statement.refuse(
+                node.this,
+                "the table on the left of a LEFT JOIN is the one with records",
+                f"Write FROM {node.this.name} LEFT JOIN {self.public[0][1].name} ON ...: each key that is "
+                "listed has a row, with 0 records too.",
+            )
         if side and not is_public:
             statement.refuse(
                 node.this,
@@ -179,14 +187,17 @@ class FromClause:
             column = _of_public(bare, name.name)
             if column is not None:
                 sides.append((column, scope.column(_as_column(name)), name))
-        for equality in on:
+        of_table = [part for part in on if len(on) > 1 and _is_about(part, bare, scope)]
+        for equality in (part for part in on if part not in of_table):
             sides += _lookup_sides(equality, bare, scope, self.names)
-        if len(sides) != 1 or len(on) + len(using) > 1:
+        if len(sides) != 1 or len(on) - len(of_table) + len(using) > 1:
             statement.refuse(
                 entry,
                 f"the public table {table.name} is looked up by one key",
-                f"Write JOIN {table.name} ON a.x = {alias}.key; other conditions go to WHERE.",
+                f"Write JOIN {table.name} ON a.x = {alias}.key. Other conditions of ON are about "
+                f"{alias} alone.",
             )
+        table = filtered(table, of_table, bare, self.names)
         key, operand, place = sides[0]
         try:
             source, condition = looked_up(alias, table, key, operand, optional=optional)
@@ -205,6 +216,7 @@ class FromClause:
             bare = Source(alias, {name: partial(Column, name) for name in table.columns})
             scope = Scope(self.names.statement, tuple(self.sources))
             found = [part for part in left if _lookup_sides(part, bare, scope, self.names)]
+            found.sort(key=partial(_is_about, bare=bare, scope=scope))
             self._look_up(alias, table, entry, found[:1], [], optional=False)
             left = [part for part in left if not found or part is not found[0]]
         return left
@@ -226,6 +238,17 @@ def _lookup_sides(equality: Any, bare: Source, scope: Scope, names: Names) -> li
             continue
         return [(key, NodeReader(names.statement, row_leaf(scope, names)).read(other), equality)]
     return []
+
+
+def _is_about(condition: Any, bare: Source, scope: Scope) -> bool:
+    """Return whether a condition of ON has columns of the public table alone."""
+    named = [part for part in condition.walk() if type(part).__name__ == "Column"]
+    here = {name.lower() for source in scope.sources for name in source.columns}
+    own = {name.lower() for name in bare.columns} - here
+    return bool(named) and all(
+        column.table.lower() == bare.alias.lower() if column.table else column.name.lower() in own
+        for column in named
+    )
 
 
 def _of_public(source: Source, name: str) -> str | None:
@@ -494,6 +517,19 @@ def _same(node: Node) -> Node:
     return node
 
 
+def grouped_entry(entry: Any, select: Any, catalog: Catalog) -> Any:
+    """Return an entry of GROUP BY; for a place or an alias that no column has, the item of SELECT."""
+    kind = type(entry).__name__
+    items = select.expressions
+    if kind == "Literal" and not entry.is_string:
+        place = whole_in(entry) or 0
+        return items[place - 1].unalias() if 1 <= place <= len(items) else entry
+    columns = {name.lower() for shown in catalog.tables.values() for name in shown}
+    if kind != "Column" or entry.table or entry.name.lower() in columns:
+        return entry
+    return next((item.unalias() for item in items if item.alias.lower() == entry.name.lower()), entry)
+
+
 def per_unit(select: Any, names: Names) -> RowRelation:
     """Return the rows of a subquery that is grouped by their unit, one a unit."""
     statement, unit = names.statement, names.catalog.unit
@@ -504,7 +540,7 @@ def per_unit(select: Any, names: Names) -> RowRelation:
             group, "EXISTS and sums over each record are not answered together", "Ask two statements."
         )
     scope = relation.scope(statement)
-    by = group.expressions
+    by = [grouped_entry(entry, select, names.catalog) for entry in group.expressions]
     known = unit is not None and len(by) == 1 and type(by[0]).__name__ == "Column"
     if unit is None or not known or scope.column(by[0]) != Column(unit.id):
         protected = (Argument("privacy_unit", "customer", of="prdp.open"), ", and GROUP BY customer")

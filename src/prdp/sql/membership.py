@@ -229,6 +229,14 @@ def _where(select: Any) -> Any:
     return None if clause is None else clause.this
 
 
+def filtered(table: PublicTable, parts: list[Any], source: Source, names: Names) -> PublicTable:
+    """Return the rows of a public table for which conditions on its own columns hold."""
+    if not parts:
+        return table
+    rows = _rows(table, parts, Scope(names.statement, (source,)), names)
+    return PublicTable(table.name, {name: tuple(row[name] for row in rows) for name in table.columns})
+
+
 def _rows(table: PublicTable, parts: list[Any], scope: Scope, names: Names) -> list[dict[str, Any]]:
     """Return the public rows for which conditions hold."""
     leaf = row_leaf(scope, names)

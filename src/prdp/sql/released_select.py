@@ -410,6 +410,12 @@ class ReleasedReader:
         if self.groups is not None:
             if kind in FOLDS or kind == "Filter":
                 return self._fold(node)
+            if any(base.__name__ == "AggFunc" for base in type(node).__mro__):
+                self.refuse(
+                    node,
+                    "grouped results are aggregated by SUM, COUNT, AVG, MIN and MAX alone",
+                    "Ask for the results themselves, and compute it from them.",
+                )
             key = self._key(node)
             if key is not None:
                 return key

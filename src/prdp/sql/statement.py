@@ -16,7 +16,7 @@ from prdp.schema import Kind
 from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.catalog import Catalog, PublicTable, Queryable
 from prdp.sql.constants import whole_in
-from prdp.sql.from_clause import first_names, rows_of, with_queries
+from prdp.sql.from_clause import first_names, grouped_entry, rows_of, with_queries
 from prdp.sql.group_keys import GroupKeys, group_keys
 from prdp.sql.grouping import GroupItem, MarginReader
 from prdp.sql.membership import row_leaf
@@ -37,7 +37,7 @@ from prdp.sql.released_select import (
 from prdp.sql.row_nodes import CheckedNode, NodeReader, nothing_special
 from prdp.sql.scope import Names, RowRelation
 from prdp.sql.select_list import SelectReader, unit_of
-from prdp.sql.windows import Window
+from prdp.sql.windows import Window, name_windows
 
 _SELECT = (
     *("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"),
@@ -158,6 +158,7 @@ class _Composer:
             return self.relation(tree.this, names, results)
         if type(tree).__name__ == "Union":
             return self._union(tree, names, results)
+        name_windows(self.statement, tree)
         _refuse_odd_clauses(self.statement, tree)
         names, results = self._with(tree, names, results)
         if self._is_over_results(tree, names, results):
@@ -216,16 +217,17 @@ class _Composer:
         return names, found
 
     def _is_over_results(self, select: Any, names: Names, results: Results) -> bool:
-        """Return whether FROM names rows that were released."""
+        """Return whether FROM names rows that were released, or public tables alone."""
         clause = select.args.get("from_")
         if clause is None:
             return False
         joins = [*(clause.this.args.get("joins") or ()), *(select.args.get("joins") or ())]
-        return any(
+        entries = [clause.this, *(join.this for join in joins)]
+        return all(_is_public(entry, names) for entry in entries) or any(
             self._is_result(entry.this, names, results)
             if type(entry).__name__ == "Subquery"
             else entry.name.lower() in results
-            for entry in (clause.this, *(join.this for join in joins))
+            for entry in entries
         )
 
     def _is_result(self, tree: Any, names: Names, results: Results) -> bool:
@@ -241,6 +243,10 @@ class _Composer:
         for query in own.expressions if own is not None else ():
             if self._is_result(query.this, names, results):
                 results = {**results, query.alias.lower(): tuple}
+            else:
+                names = replace(
+                    names, queries={**names.queries, query.alias: partial(names.subquery, query.this, names)}
+                )
         if tree.args.get("from_") is None or self._is_over_results(tree, names, results):
             return True
         return aggregates(tree) and not self._is_per_unit(tree, names)
@@ -249,9 +255,12 @@ class _Composer:
         """Return whether a SELECT is grouped by whoever is protected, so that each has a row."""
         clause, unit = select.args.get("group"), names.catalog.unit
         by = clause.expressions if clause is not None else []
-        if unit is None or len(by) != 1 or type(by[0]).__name__ != "Column":
+        if unit is None or len(by) != 1:
             return False
-        return bool(by[0].name.lower() == unit.id.rpartition(".")[2].lower())
+        entry = grouped_entry(by[0], select, names.catalog)
+        return type(entry).__name__ == "Column" and bool(
+            entry.name.lower() == unit.id.rpartition(".")[2].lower()
+        )
 
     def _entry(self, node: Any, names: Names, results: Results) -> tuple[str, Any]:
         """Return one entry of FROM over released rows: a CTE, a subquery, or a public table."""
@@ -273,6 +282,13 @@ class _Composer:
         kinds = tuple(kind.kind for kind in public.schema.values())
         rows = tuple(tuple(row.values()) for row in public.rows)
         return node.alias or node.name, PublicRows(tuple(public.columns), kinds, rows)
+
+
+def _is_public(entry: Any, names: Names) -> bool:
+    """Return whether an entry of FROM is a public table that comes with the statement."""
+    name = entry.name.lower()
+    known = names.catalog.known(entry.name) is not None or name in map(str.lower, names.queries)
+    return type(entry).__name__ == "Table" and not known and name in map(str.lower, names.public)
 
 
 def _from(clause: Any, query: Any) -> frozenset[str]:

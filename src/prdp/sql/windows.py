@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,10 +19,12 @@ from prdp.expressions.nodes import (
     Node,
     Null,
     Number,
+    columns,
     walk,
 )
 from prdp.schema import Kind
 from prdp.sql.constants import whole_in
+from prdp.sql.reading import SqlStatement
 from prdp.sql.refused import unread
 from prdp.sql.released_rows import ReleasedRow, Releases, Sorted, constant, is_constant, sorted_rows
 from prdp.sql.row_nodes import CheckedNode
@@ -29,7 +32,8 @@ from prdp.sql.row_nodes import CheckedNode
 FOLDS = {"Sum": "sum", "Count": "count", "Avg": "avg", "Min": "min", "Max": "max", "CountIf": "count_if"}
 """Aggregates over released rows."""
 
-_RANKS = {"Rank": "rank", "DenseRank": "dense_rank", "RowNumber": "row_number", "PercentRank": "percent_rank"}
+_PARTS = {"PercentRank": "percent_rank", "CumeDist": "cume_dist"}
+_RANKS = {"Rank": "rank", "DenseRank": "dense_rank", "RowNumber": "row_number", **_PARTS}
 _PLACES = {"Lag": "lag", "Lead": "lead", "FirstValue": "first_value", "LastValue": "last_value"}
 WINDOWS = {**FOLDS, **_RANKS, **_PLACES, "Ntile": "ntile"}
 """Functions that are read before OVER."""
@@ -138,7 +142,11 @@ class Window:
             ranks.append(ranks[-1] if tied else place + 1)
             dense.append(dense[-1] if tied else dense[-1] + 1 if dense else 1)
         if self.function == "percent_rank":
-            return [Number((rank - 1) / max(1, len(rows) - 1)) for rank in ranks]
+            others = float(max(1, len(rows) - 1))
+            return [_part(self._rank(rows, place, rank), 1.0, others) for place, rank in enumerate(ranks)]
+        if self.function == "cume_dist":
+            last = [bisect_right(ranks, rank) for rank in ranks]
+            return [_part(self._rank(rows, place, rank), 0.0, len(rows)) for place, rank in enumerate(last)]
         if self.function == "dense_rank" and dense != ranks:
             return [Number(float(rank)) for rank in dense]
         wanted = list(range(1, len(rows) + 1)) if self.function == "row_number" else ranks
@@ -149,17 +157,31 @@ class Window:
         first = self.order[0] if self.order else None
         if first is None or len(rows) > _MOST_RANKED:
             return Number(float(rank))
-        own = rows[place].node(first.checked.node)
-        if is_constant(own):
+        truth = first.checked.kind is Kind.BOOLEAN
+        sorted_by = [_number_of(row.node(first.checked.node), truth=truth) for row in rows]
+        own = sorted_by[place]
+        if not columns(own):
             return Number(float(rank))
         op: CompareOp = ">" if first.descending else "<"
-        others = [row.node(first.checked.node) for other, row in enumerate(rows) if other != place]
+        others = [node for other, node in enumerate(sorted_by) if other != place]
         before = [
             Case(((Compare(op, other, own), Number(1.0)),), Number(0.0)) for other in others if other != own
         ]
         value = rows[place].value_of(_added([Number(1.0), *before]))
         tied = rank - (value if isinstance(value, float) else rank)
         return _added([Number(1.0 + tied), *before])
+
+
+def _number_of(node: Node, *, truth: bool) -> Node:
+    """Return what rows are sorted by as it is compared: a truth value as 1 or 0."""
+    return Case(((node, Number(1.0)),), Number(0.0)) if truth else node
+
+
+def _part(rank: Node, first: float, of: float) -> Node:
+    """Return a rank as a part of all ranks."""
+    if isinstance(rank, Number):
+        return Number((rank.value - first) / of)
+    return Arithmetic("/", Arithmetic("-", rank, Number(first)), Number(float(of)))
 
 
 def _ends(frame: list[ReleasedRow]) -> tuple[int, int]:
@@ -318,9 +340,35 @@ def read_window(reader: WindowReader, node: Any) -> Window:
     )
 
 
+_WINDOW_PARTS = ("partition_by", "order", "spec")
+
+
+def name_windows(statement: SqlStatement, select: Any) -> None:
+    """Put the windows that WINDOW names in place of their names; refuse parts that are there twice."""
+    named = select.args.get("windows") or []
+    known = {window.name.lower(): window for window in named}
+    if not known or len(known) < len(named) or any(window.args.get("alias") for window in named):
+        return  # what is left of it is refused
+    for item in (*select.expressions, *filter(None, map(select.args.get, ("qualify", "order")))):
+        for over in [part for part in item.walk() if type(part).__name__ == "Window"]:
+            window = known.get(over.alias.lower())
+            if window is None or over.parent_select is not select:
+                continue
+            if any(over.args.get(part) and window.args.get(part) for part in _WINDOW_PARTS):
+                statement.refuse(over, "this window says again what its name says", "Write it out.")
+            for part in _WINDOW_PARTS:
+                over.set(part, over.args.get(part) or _copied(window.args.get(part)))
+            over.set("alias", None)
+    select.set("windows", None)
+
+
+def _copied(part: Any) -> Any:
+    return [each.copy() for each in part] if isinstance(part, list) else part and part.copy()
+
+
 _READ = (
-    "SUM, COUNT, AVG, MIN, MAX, RANK, DENSE_RANK, ROW_NUMBER, PERCENT_RANK, NTILE, LAG, LEAD, FIRST_VALUE "
-    "and LAST_VALUE are."
+    "SUM, COUNT, AVG, MIN, MAX, RANK, DENSE_RANK, ROW_NUMBER, PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, "
+    "FIRST_VALUE and LAST_VALUE are."
 )
 
 
