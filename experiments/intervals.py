@@ -9,8 +9,9 @@
 *Width*: half the printed interval over the 95 % quantile of the true error; by group the median over groups.
 *Whole*: coverage of the whole truth by what is printed. *Said*: coverage of the truth of which the stated
 exclusion holds: excluded records count for what they were allowed, and a quantile is that of the weighted
-records. *Missing*: intervals that lack an end, or whose end is a public
-limit further away than twice the answer. *Error*: trimmed mean of the absolute error, in % of the truth.
+records; of units in several groups it is not computed, and counts as held. *Missing*: intervals that lack an
+end, or whose end is a public limit further away than twice the answer. *Error*: trimmed mean of the absolute
+error, in % of the truth.
 *Mass*: the median group's budget mass times the share; groups below 300 are in lines of their own (*lean*).
 *Warm*: a count or sum that starts from an earlier one of the same share.
 By group there are half as many runs. A coverage of 95 % has a standard error of 1.5 % over 200 runs of one

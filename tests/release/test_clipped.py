@@ -17,6 +17,7 @@ from prdp.policy import Policy
 from prdp.release.bias import Dropped, TierClipping
 from prdp.release.clipped import ClippedTerms
 from prdp.testing import simulate
+from prdp.testing.truth import raw_cells
 
 
 def terms(policy: str, low: int = 0, high: int = 10**9, column: str | None = "v") -> ClippedTerms:
@@ -94,6 +95,45 @@ def test_records_below_the_value_that_is_named_all_count_fully(share: str) -> No
     below = values[values <= least]
     assert (below * 2 ** (1 / 8) <= at * np.minimum(100, 10_000 / below) * 2 ** (-1 / 8) * 1.001).all()
     assert choices["clipped"].startswith("v above ")
+
+
+STEEP = (
+    "1000000 / (v * v + 1)",
+    "1000000 / (v * sqrt(v))",
+    "1000000 / v",
+    "CASE WHEN v < 3000 THEN 1.15 ELSE 1 END",
+)
+
+
+@pytest.mark.parametrize("policy", STEEP)
+def test_no_value_beside_those_that_are_named_is_clipped(policy: str) -> None:
+    """A cell of whole numbers has the least budget of its values, up to two eighths of an octave lower."""
+    values = np.unique(np.geomspace(100, 10**5, 120).astype(np.int64))
+    table = prdp.open(
+        {"v": values, "g": np.arange(values.size)},
+        policy=Policy(policy, at_most=10**4),
+        bounds={"v": (50, 10**5)},
+        synthetic=True,
+    )
+    plan = table.group_by("g", keys=range(values.size)).plan(prdp.sum("v"), share="1/10")
+    known = plan.queries[0].steps[0].labels[0].clipped
+    assert known is not None
+    found = []
+    for value, summary in zip(values.tolist(), raw_cells(table, plan), strict=True):
+        (cell,) = summary.cells
+        found.append((value, Fraction(cell.key.high) / (cell.key.quanta * summary.levels.quantum)))
+    for ratio_of_some in sorted({ratio for _, ratio in found})[::4]:
+        point = ratio_of_some * Fraction(999, 1000)  # a little too low for them
+        (named,) = known.ends_at(point)
+        assert named.value < values[-1]
+        assert all(value > named.value or ratio <= point for value, ratio in found)
+
+
+def test_a_ratio_of_a_sum_to_a_budget_of_its_own_column_allows_for_wider_cells() -> None:
+    """Other columns put a budget on a level, an eighth of an octave lower; the summed one up to two."""
+    band = "CASE WHEN v BETWEEN 1000 AND 2000 THEN 0.001 ELSE 10 END"
+    assert stated(terms(band), 10**5)[1].startswith("abs(v) > 76990 * ")
+    assert stated(terms(band, column="w"), 10**5)[1].startswith("abs(w) > 84000 * ")
 
 
 def test_a_value_next_to_a_power_of_ten_keeps_its_digits() -> None:

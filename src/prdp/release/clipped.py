@@ -18,7 +18,9 @@ from prdp.release.formatting import CLIPPED, CLIPPED_WHERE, NOTHING_EXCLUDED
 
 _EIGHTH = 2 ** (1 / 8) * 1.0005
 _CELL = _EIGHTH**2
-"""A budget and a value are each rounded by up to an eighth of an octave."""
+"""A budget and a value are each rounded by up to an eighth of an octave..."""
+_OWN_CELL = _EIGHTH**3
+"""... where budgets follow from the summed values alone, a budget by up to two: see ``cell_budget``."""
 _SQUARED = 2
 """More than rounding adds to a square, but for values so near the center that theirs are small."""
 _PER_OCTAVE = 2
@@ -194,27 +196,56 @@ class ClippedTerms:
         """Return whether a record whose only column has this value may be clipped."""
         (name, _) = self.bounds[0]
         budget = self.policy.budget({name: value})
-        return budget is not None and self._counted(value) > budget * point
+        return budget is not None and self._counted(value) > self.cell_budget(budget, value, value) * point
 
     def clips_none(self, low: float, high: float, point: float) -> bool:
         """Return whether surely no record counts for less whose column is between two values of one sign."""
-        (name, _) = self.bounds[0]
-        budgets = bound(self.policy.expression, {name: Interval(min(low, high), max(low, high))})
-        if budgets.empty:
+        least = self._least(low, high)
+        if least is None:
             return True
-        least = min(
-            max(budgets.low, float(self.policy.at_least or 0)), float(self.policy.at_most or math.inf)
-        )
-        return max(self._counted(low), self._counted(high)) <= least * point
+        allowed = self.cell_budget(max(least, float(self.policy.at_least or 0)), low, high) * point
+        return max(self._counted(low), self._counted(high)) <= allowed
+
+    def cell_budget(self, budget: float, low: float, high: float) -> float:
+        """Return the least budget that such a one is rounded down to, of a value between two of one sign.
+
+        It may be that of a level, an eighth of an octave lower; or the least one of a cell of values, between
+        which budgets differ by up to two eighths.
+
+        >>> bounds = (("v", (Fraction(1), Fraction(10**9))),)
+        >>> for policy in ("1", "100 / v", "10000 / (v * v)"):  # all of them give 1 to 100
+        ...     terms = ClippedTerms(Policy(policy, at_most=100), bounds, "v")
+        ...     print(round(terms.cell_budget(1.0, 100.0, 100.0), 2))
+        0.92
+        0.92
+        0.84
+        """
+        if self.column is None:
+            return budget / _CELL
+        near, far = sorted((abs(low), abs(high)))
+        sign = 1 if max(low, high) > 0 else -1
+        around = self._least(sign * near / _EIGHTH, sign * far * _EIGHTH)
+        return max(min(budget / _EIGHTH, budget if around is None else around), budget / _CELL)
+
+    def _least(self, one: float, other: float) -> float | None:
+        """Return the least budget of values between two, in bounds or not; None where none has a budget."""
+        (name, _) = self.bounds[0]
+        budgets = bound(self.policy.expression, {name: Interval(min(one, other), max(one, other))})
+        return None if budgets.empty else min(budgets.low, float(self.policy.at_most or math.inf))
 
     def _counted(self, value: float) -> float:
-        """Return what a record may count for at most, as if all that is rounded were its own."""
+        """Return what a record may count for at most, as if the value were the end of its cell."""
         if self.column is None:
-            return _CELL
+            return 1
         if self.center is None:
-            return abs(value) * _CELL
+            return abs(value) * _EIGHTH
         center = float(self.center)
-        return max(abs(value * _EIGHTH - center), abs(value / _EIGHTH - center)) ** 2 * _EIGHTH
+        return max(abs(value * _EIGHTH - center), abs(value / _EIGHTH - center)) ** 2
+
+    @property
+    def rounding(self) -> float:
+        """By how much rounding may raise the ratio of what a record counts for to its budget."""
+        return _CELL if self.only is None or self.column is None else _OWN_CELL
 
 
 @lru_cache(maxsize=1024)
@@ -237,7 +268,7 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
         return NOTHING_EXCLUDED
     if terms.center is not None:
         return _any_further(terms, float(above))
-    low, high = float(below) / _CELL, float(above) / _CELL
+    low, high = float(below) / terms.rounding, float(above) / terms.rounding
     if terms.privacy_unit is not None:
         return _units_beyond(terms, low, high)
     if terms.column is None or terms.condition:
@@ -279,7 +310,7 @@ def _beyond(terms: ClippedTerms, low: float, high: float, times: str) -> str:
 
 def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
     """Describe the ratio of what a record counts for to its budget, which holds for every policy."""
-    ratio = _rounded_down(float(point) / _CELL)
+    ratio = _rounded_down(float(point) / terms.rounding)
     expression = terms.policy.text
     if terms.privacy_unit is not None:
         return _by_unit(terms, ratio, verb)
