@@ -465,6 +465,35 @@ def test_pages_offer_what_one_may_do_and_say_why_nothing_was_answered(served: Se
     assert served.rows("SELECT cap FROM {}tokens WHERE label = 'agent'") == [(10**10,)]
 
 
+def test_each_purse_has_a_form_of_its_own_with_what_it_holds(served: Served) -> None:
+    """A form that shows one table's purse would set another's to it."""
+    people(served)
+    forms = re.findall(
+        r'<form method="post" action="/people/(\d)/purse">(.*?)</form>',
+        page(served, "/people", "stan"),
+        re.DOTALL,
+    )
+    found = []
+    for person, inside in forms:
+        tables = re.findall(r'name="table" value="(\w+)"|<option>(\w+)</option>', inside)
+        values = re.findall(r'name="(?:alone|approved)" inputmode="decimal" value="([\d.]+)"', inside)
+        found.append((person, [one or other for one, other in tables], values))
+    assert found == [
+        ("3", ["visits"], ["0.1", "0.2"]),
+        ("3", ["loans"], ["0.5", "0.1"]),
+        ("4", ["visits"], ["0.05", "0"]),
+        ("4", ["loans"], ["0.02", "0.2"]),
+    ]
+    assert (
+        form(served, "/people/3/purse", {"table": "loans", "alone": "0.6", "approved": "0"}, "stan").status
+        == 303
+    )
+    assert served.rows("SELECT dataset, kind, granted FROM {}purses WHERE person = 3 ORDER BY 1, 2") == [
+        ("loans", "alone", 6 * 10**11), ("loans", "approved", 0),
+        ("visits", "alone", 10**11), ("visits", "approved", 2 * 10**11),
+    ]  # fmt: skip
+
+
 def test_what_is_looked_up_all_the_time_reads_no_whole_table(served: Served) -> None:
     people(served)
     served.request("ana", COUNT)
