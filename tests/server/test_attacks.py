@@ -328,6 +328,27 @@ def test_whatever_one_signed_in_with_ends_at_once_for_each_reason_and_is_not_rep
 POINTS = ("admitted", "begun", "in the transaction", "charged", "recorded")
 
 
+@pytest.mark.parametrize("change", [{"disabled": True}, {"role": "auditor"}])
+def test_nothing_is_approved_any_more_for_who_may_not_ask(served: Served, change: dict[str, Any]) -> None:
+    """Whoever had a stolen session may have left questions behind, and a steward sees a name they know."""
+    people(served)
+    asked = served.request("ana", COUNT, "0.15").facts["id"]
+    queued = served.request("ana", COUNT, "0.01").facts["id"]
+    waiting = served.state(asked, "stan")
+    assert served.ask("PATCH", "/v1/people/3", change, "olga").status == 200
+    decision = {"approve": True, "digest": waiting["digest"], "reason": None}
+    assert served.ask("POST", f"/v1/requests/{asked}/decision", decision, "stan").code in (
+        "decided",
+        "not_found",
+    )
+    assert (waiting["state"], served.state(asked, "olga")["state"]) == ("waiting", "withdrawn")
+    assert served.state(queued, "olga")["state"] == "queued"  # it was spent before
+    lines = served.ask("GET", "/v1/audit?from=0", who="uwe").facts["lines"]
+    assert [one["actor"] for one in lines if one["kind"] == "withdrawn"] == ["olga"]
+    served.run("visits")
+    assert served.rows("SELECT request, parts FROM {}spends") == [(queued, 10**10)]
+
+
 def test_an_answer_that_was_recorded_before_does_not_say_when_its_charges_were_made(served: Served) -> None:
     people(served)
     numbers = [served.request(who, COUNT).facts["id"] for who in ("ana", "ben")]

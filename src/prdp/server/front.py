@@ -572,12 +572,15 @@ def add_person(call: RouteCall) -> RouteReply:
 
 
 def change_person(call: RouteCall) -> RouteReply:
-    """Disable a person or give them another role; their sessions and tokens end."""
+    """Disable a person or give them another role: sessions and tokens end, and what waits is withdrawn."""
     with call.service.store.writing() as rows:
         accounts.change(
             rows, call.other, call.person, call.now, disabled=call.body.disabled, role=call.body.role
         )
-        return RouteReply(200, _person(rows, *accounts.known(rows, call.other)))
+        _, _, role, disabled = changed = accounts.known(rows, call.other)
+        if disabled or role != ANALYST:
+            requests.withdraw_all(rows, call.other, call.person, call.now)
+        return RouteReply(200, _person(rows, *changed))
 
 
 def invite_again(call: RouteCall) -> RouteReply:

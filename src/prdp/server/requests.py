@@ -244,6 +244,13 @@ def withdraw(rows: StoreRows, person: Person, number: str, now: int) -> bool:
     return True
 
 
+def withdraw_all(rows: StoreRows, person: int, actor: Person, now: int) -> None:
+    """Withdraw what a person has waiting for approval, who may ask no more; the audit names who did."""
+    for one in _found(rows, "person = ? AND state = 'waiting'", person):
+        rows.run("UPDATE {}requests SET state = 'withdrawn' WHERE id = ?", one.id)
+        audit.append(rows, now, actor.id, "withdrawn", {"request": one.id})
+
+
 def shown(rows: StoreRows, request: Request, now: int) -> dict[str, Any]:
     """Return a request as JSON has it; nothing of its answer is known before its time."""
     name: dict[int | None, str] = dict(rows.all("SELECT id, name FROM {}people"))
