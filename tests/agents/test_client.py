@@ -132,6 +132,8 @@ def test_a_client_asks_a_server_within_purse_and_cap(served: ServedProject, tmp_
         asked = await call(client, "ask", plan=explained["plan"])
         assert asked["state"] == "queued"
         assert "publish_at" in asked
+        reworded = await call(client, "ask", plan=explained["plan"], purpose="the same again, in other words")
+        assert (reworded["request"], reworded["session_left"]) == (asked["request"], "0.7")
         answer = await published(client, asked["request"])
         assert answer["receipt"]["head"] in answer["text"]
         assert [row[0] for row in answer["rows"]] == ["north", "south", HOSTILE]

@@ -328,6 +328,23 @@ def test_whatever_one_signed_in_with_ends_at_once_for_each_reason_and_is_not_rep
 POINTS = ("admitted", "begun", "in the transaction", "charged", "recorded")
 
 
+def test_nothing_is_approved_any_more_for_who_is_disabled(served: Served) -> None:
+    """Whoever had a stolen session may have left questions behind, and a steward sees a name they know."""
+    people(served)
+    asked = served.request("ana", COUNT, "0.15").facts["id"]
+    queued = served.request("ana", COUNT, "0.01").facts["id"]
+    waiting = served.state(asked, "stan")
+    assert served.ask("PATCH", "/v1/people/3", {"disabled": True}, "olga").status == 200
+    decision = {"approve": True, "digest": waiting["digest"], "reason": None}
+    assert served.ask("POST", f"/v1/requests/{asked}/decision", decision, "stan").code == "decided"
+    assert (waiting["state"], served.state(asked, "olga")["state"]) == ("waiting", "withdrawn")
+    assert served.state(queued, "olga")["state"] == "queued"  # it was spent before
+    lines = served.ask("GET", "/v1/audit?from=0", who="uwe").facts["lines"]
+    assert [one["actor"] for one in lines if one["kind"] == "withdrawn"] == ["olga"]
+    served.run("visits")
+    assert served.rows("SELECT request, parts FROM {}spends") == [(queued, 10**10)]
+
+
 def test_an_answer_that_was_recorded_before_does_not_say_when_its_charges_were_made(served: Served) -> None:
     people(served)
     numbers = [served.request(who, COUNT).facts["id"] for who in ("ana", "ben")]
@@ -463,6 +480,35 @@ def test_pages_offer_what_one_may_do_and_say_why_nothing_was_answered(served: Se
     fields = {"label": "agent", "scopes": "ask", "days": "3", "cap": "0.01"}
     assert "Shown once" in form(served, "/tokens", fields, "ana").body.decode()
     assert served.rows("SELECT cap FROM {}tokens WHERE label = 'agent'") == [(10**10,)]
+
+
+def test_each_purse_has_a_form_of_its_own_with_what_it_holds(served: Served) -> None:
+    """A form that shows one table's purse would set another's to it."""
+    people(served)
+    forms = re.findall(
+        r'<form method="post" action="/people/(\d)/purse">(.*?)</form>',
+        page(served, "/people", "stan"),
+        re.DOTALL,
+    )
+    found = []
+    for person, inside in forms:
+        tables = re.findall(r'name="table" value="(\w+)"|<option>(\w+)</option>', inside)
+        values = re.findall(r'name="(?:alone|approved)" inputmode="decimal" value="([\d.]+)"', inside)
+        found.append((person, [one or other for one, other in tables], values))
+    assert found == [
+        ("3", ["visits"], ["0.1", "0.2"]),
+        ("3", ["loans"], ["0.5", "0.1"]),
+        ("4", ["visits"], ["0.05", "0"]),
+        ("4", ["loans"], ["0.02", "0.2"]),
+    ]
+    assert (
+        form(served, "/people/3/purse", {"table": "loans", "alone": "0.6", "approved": "0"}, "stan").status
+        == 303
+    )
+    assert served.rows("SELECT dataset, kind, granted FROM {}purses WHERE person = 3 ORDER BY 1, 2") == [
+        ("loans", "alone", 6 * 10**11), ("loans", "approved", 0),
+        ("visits", "alone", 10**11), ("visits", "approved", 2 * 10**11),
+    ]  # fmt: skip
 
 
 def test_what_is_looked_up_all_the_time_reads_no_whole_table(served: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
@@ -403,6 +404,40 @@ def test_a_line_of_the_audit_that_is_changed_removed_or_inserted_is_found(served
         database.execute("DELETE FROM audit_bodies WHERE number = 1")
     with served.store.reading() as rows:
         audit.verify(rows)  # what somebody wrote can be removed, and the chain holds
+
+
+def test_an_answer_that_is_changed_or_exchanged_is_found(served: Served) -> None:
+    """A receipt is of an answer: whoever may write the file could otherwise change what was published."""
+    people(served)
+    for days in (7, 8):
+        served.request("ana", f"{COUNT} WHERE days < {days}")
+    served.run()
+    assert served.store.file is not None
+    whole = served.store.file.read_bytes()
+    last = "DELETE FROM answers WHERE number = (SELECT max(number) FROM answers)"
+    other = "(SELECT o.answers FROM answers o WHERE o.number <> answers.number)"
+    for edit in (
+        "UPDATE answers SET answers = replace(answers, '1', '2')",
+        "UPDATE answers SET salt = 'x'",
+        f"UPDATE answers SET answers = {other}",
+        f"{last}; UPDATE answers SET request = (SELECT id FROM requests WHERE id <> request)",
+    ):
+        with closing(sqlite3.connect(served.store.file)) as database, database:
+            with pytest.raises(sqlite3.IntegrityError):
+                database.execute(edit.partition(";")[0])
+            database.execute("DROP TRIGGER answers_no_update")
+            database.execute("DROP TRIGGER answers_no_delete")
+            database.executescript(edit)
+        with served.store.reading() as rows, pytest.raises(LedgerError, match="answer"):
+            audit.verify(rows)
+        served.store.file.write_bytes(whole)
+    with served.store.reading() as rows:
+        audit.verify(rows)
+    lines = served.ask("GET", "/v1/audit?from=0", who="uwe").facts["lines"]
+    hashes = [one["body"]["answer"] for one in lines if one["kind"] == "published"]
+    salts = {salt for (salt,) in served.rows("SELECT salt FROM {}answers")}
+    assert len(set(hashes)) == len(salts) == 2  # auditors have no salt to guess answers with
+    assert not any(salt in json.dumps(lines) for salt in salts)
 
 
 # 11. Roles that would leak or replace

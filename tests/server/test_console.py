@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from prdp.serving.drawings import curve_chart, interval_chart
 from tests.collector.browsing import browser
 from tests.collector.running import PATIENCE
 from tests.server.served_project import HOSTILE, PASSWORD, ServedProject
@@ -305,18 +306,57 @@ def faults(
             fill(driver, statement="SELECT nothing FROM accounts")
             press(driver, "Dry run")
             yield from page_faults(driver, axe, "refused")
+            fill(driver, statement=COUNTS, share="0.03")
+            press(driver, "Dry run")
+            press(driver, "Show" if "costs nothing" in text_of(driver) else "Spend")
+            waited(driver, "Receipt")
+            yield from page_faults(driver, axe, "answer")
+
+
+HIDDEN_NUMBERS = """
+const boxes = [...document.querySelectorAll("svg .tick")]
+  .map(one => [one.textContent, one.getBoundingClientRect()]).filter(([, box]) => box.width);
+const cut = boxes.filter(([, box]) => box.left < 0 || box.right > window.innerWidth).map(([text]) => text);
+const on = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 4 && b.top < a.bottom - 4;
+const over = boxes.flatMap(([text, box], at) =>
+  boxes.slice(at + 1).filter(([, other]) => on(box, other)).map(([other]) => `${text} on ${other}`));
+return [...cut, ...over];
+"""
+"""Numbers of a chart's axes that are on one another, or beyond the window."""
 
 
 def page_faults(driver: Any, axe: str, path: str) -> Iterator[tuple[str, Any]]:
     wide = driver.execute_script("return document.documentElement.scrollWidth > window.innerWidth")
     if wide:
         yield f"{path} width", "scrolls"
+    if hidden := driver.execute_script(HIDDEN_NUMBERS):
+        yield f"{path} chart", hidden
     driver.execute_script(axe)
     found = driver.execute_async_script(
         "const done = arguments[0]; axe.run().then(r => done(r.violations), e => done([String(e)]))"
     )
     if found:
         yield path, [[one["id"], [node["html"] for node in one["nodes"]]] for one in found]
+
+
+@pytest.mark.parametrize("most", [1e3, 1e6, 1e9])
+def test_numbers_of_axes_stand_apart_in_a_narrow_window(
+    driver: Any, served: ServedProject, most: float
+) -> None:
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        driver.get(f"{served.url}/sign-in")
+        for chart in (
+            curve_chart([(1.0, 10.0), (most, 0.01)], "balance", "The policy"),
+            interval_chart([("a", most, 0.0, most), ("b", 0.0, 0.0, None)], "Answers"),
+        ):
+            shown = "document.querySelector('main').innerHTML = '<figure>' + arguments[0] + '</figure>'"
+            driver.execute_script(shown, chart)
+            assert driver.execute_script(HIDDEN_NUMBERS) == []
+            assert driver.execute_script("return document.querySelectorAll('.tick').length") >= 3
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_hostile_texts_are_text(driver: Any, served: ServedProject, members: dict[str, list[Any]]) -> None:

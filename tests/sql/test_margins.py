@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,8 @@ import pytest
 
 import prdp
 from prdp.release.release import Release
+from prdp.sql import grouping
+from prdp.sql.grouping import MAX_SETS
 
 SIZE = 3_000
 RNG = np.random.default_rng(4)
@@ -64,6 +68,29 @@ def test_all_margins_are_one_charge_and_asked_once() -> None:
     assert (first.share, table.remaining) == (Fraction(1, 4), Fraction(3, 4))
     again = table.sql(text, share="1/4", keys=KEYS)
     assert (again.values, table.remaining) == (first.values, Fraction(3, 4))
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        f"CUBE ({', '.join(['town'] * 40)})",
+        f"ROLLUP ({', '.join(['town'] * 64)})",
+        "CUBE (town, year, paid, town), CUBE (town, year, paid)",
+        f"CUBE (town, year), GROUPING SETS (CUBE (town, year, paid), ROLLUP ({', '.join(['town'] * 9)}))",
+    ],
+)
+def test_too_many_margins_are_refused_by_their_number_before_any_is_made(
+    clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUBE of 40 columns has 2^40 of them: whoever makes them first has no memory left."""
+
+    def made(steps: list[object], size: int) -> Iterator[tuple[object, ...]]:
+        assert 2 ** len(steps) <= MAX_SETS
+        return combinations(steps, size)
+
+    monkeypatch.setattr(grouping, "combinations", made)
+    with pytest.raises(prdp.errors.SqlError, match="more than 64 grouping sets"):
+        opened().explain_sql(f"SELECT COUNT(*) FROM bills GROUP BY {clause}", share="0.1", keys=KEYS)
 
 
 def test_a_statement_that_does_not_fit_charges_no_margin() -> None:

@@ -34,7 +34,7 @@ class ServerTables:
     server: RemoteServer
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    _keys: dict[str, str] = field(default_factory=dict)
+    _keys: dict[tuple[str, str], str] = field(default_factory=dict)
     _standing: dict[str, StatementRequest] = field(default_factory=dict)
 
     def tables(self) -> list[dict[str, Any]]:
@@ -66,10 +66,10 @@ class ServerTables:
         )
 
     def asked(self, plan: PlannedStatement, purpose: str) -> StatementRequest:
-        """Spend a plan; sent again, it is the same request."""
+        """Spend a plan; sent again, it is the same request, also with another purpose."""
         body = {"statement": plan.statement, "share": spelled_share(plan.share), "plan": plan.digest}
         body |= {"purpose": purpose} if purpose else {}
-        key = self._keys.setdefault(plan.digest, uuid4().hex)
+        key = self._keys.setdefault((plan.digest, purpose), uuid4().hex)
         try:
             reply = self.server.call("POST", "/v1/requests", body, headers={"idempotency-key": key}).body
         except BudgetExhausted as refusal:

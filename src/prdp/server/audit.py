@@ -34,10 +34,10 @@ def append(rows: StoreRows, at: int, actor: int, kind: str, body: Mapping[str, A
     """Add a line at the end of the chain."""
     last = newest(rows)
     number = last.number + 1
-    salt, text = SystemEntropy().bytes(16).hex(), json.dumps(body, sort_keys=True)
-    digest = _digest(salt, text)
-    head = _head(last.head, (number, at, actor, kind, digest))
-    rows.insert("audit", number=number, at=at, actor=actor, kind=kind, digest=digest, head=head)
+    salt, text = new_salt(), json.dumps(body, sort_keys=True)
+    hashed = digest(salt, text)
+    head = _head(last.head, (number, at, actor, kind, hashed))
+    rows.insert("audit", number=number, at=at, actor=actor, kind=kind, digest=hashed, head=head)
     rows.insert("audit_bodies", number=number, salt=salt, body=text)
     return Receipt(number, head)
 
@@ -75,7 +75,13 @@ def _read(body: str | None) -> Any:
     return None if body is None else json.loads(body)
 
 
-def _digest(salt: str, body: str) -> str:
+def new_salt() -> str:
+    """Return what a text is hashed with, so that nobody can guess it by its hash."""
+    return SystemEntropy().bytes(16).hex()
+
+
+def digest(salt: str, body: str) -> str:
+    """Return the hash of a text with its salt."""
     return sha256(f"{salt}\n{body}".encode()).hexdigest()
 
 
@@ -84,29 +90,43 @@ def _head(previous: str, line: tuple[int, int, int, str, str]) -> str:
 
 
 def verify(rows: StoreRows, expected: str | None = None) -> Receipt:
-    """Verify the whole chain, and that a head that was kept elsewhere is in it; return its last line.
+    """Verify the chain and all answers, and that a head kept elsewhere is in it; return the last line.
 
     Raises:
-        LedgerError: A line was changed, removed or inserted, or the head is not there.
+        LedgerError: A line was changed, removed or inserted, an answer was changed, or the head is not there.
     """
     head, heads = _BEGIN, {_BEGIN}
     number = -1
-    for number, at, actor, kind, digest, stored, salt, body in rows.all(
+    for number, at, actor, kind, hashed, stored, salt, body in rows.all(
         "SELECT a.number, a.at, a.actor, a.kind, a.digest, a.head, b.salt, b.body FROM {}audit a "
         "LEFT JOIN {}audit_bodies b ON b.number = a.number ORDER BY a.number"
     ):
-        head = _head(head, (number, at, actor, kind, digest))
+        head = _head(head, (number, at, actor, kind, hashed))
         heads.add(head)
         if number != len(heads) - 2 or head != stored:
             raise LedgerError(f"line {number} of the audit is not the one that was written.")
-        if body is not None and _digest(salt, body) != digest:
+        if body is not None and digest(salt, body) != hashed:
             raise LedgerError(f"the text of line {number} of the audit is not the one that was written.")
+    _verify_answers(rows)
     if expected is not None and expected not in heads:
         raise LedgerError(
             "the audit does not have the head that was kept: lines are missing, so an older copy of the "
             "server's store was put in its place. Put the newest one back."
         )
     return Receipt(number, head)
+
+
+def _verify_answers(rows: StoreRows) -> None:
+    """Verify that published answers are those of their lines, one after the other: all may be many."""
+    for (number,) in rows.all("SELECT number FROM {}answers ORDER BY number"):
+        request, answers, salt, body = rows.one(
+            "SELECT n.request, n.answers, n.salt, b.body FROM {}answers n "
+            "LEFT JOIN {}audit_bodies b ON b.number = n.number WHERE n.number = ?",
+            number,
+        )
+        written = _read(body)
+        if written and (written["request"], written["answer"]) != (request, digest(salt, answers)):
+            raise LedgerError(f"the answer of line {number} of the audit is not the one that was published.")
 
 
 WHO = "served:"

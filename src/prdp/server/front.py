@@ -572,11 +572,13 @@ def add_person(call: RouteCall) -> RouteReply:
 
 
 def change_person(call: RouteCall) -> RouteReply:
-    """Disable a person or give them another role; their sessions and tokens end."""
+    """Disable a person, and withdraw what waits, or give them another role; their sessions and tokens end."""
     with call.service.store.writing() as rows:
         accounts.change(
             rows, call.other, call.person, call.now, disabled=call.body.disabled, role=call.body.role
         )
+        if call.body.disabled:
+            requests.withdraw_all(rows, call.other, call.person, call.now)
         return RouteReply(200, _person(rows, *accounts.known(rows, call.other)))
 
 

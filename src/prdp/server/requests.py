@@ -244,6 +244,13 @@ def withdraw(rows: StoreRows, person: Person, number: str, now: int) -> bool:
     return True
 
 
+def withdraw_all(rows: StoreRows, person: int, actor: Person, now: int) -> None:
+    """Withdraw what a person has waiting for approval, who may ask no more; the audit names who did."""
+    for one in _found(rows, "person = ? AND state = 'waiting'", person):
+        rows.run("UPDATE {}requests SET state = 'withdrawn' WHERE id = ?", one.id)
+        audit.append(rows, now, actor.id, "withdrawn", {"request": one.id})
+
+
 def shown(rows: StoreRows, request: Request, now: int) -> dict[str, Any]:
     """Return a request as JSON has it; nothing of its answer is known before its time."""
     name: dict[int | None, str] = dict(rows.all("SELECT id, name FROM {}people"))
@@ -379,10 +386,12 @@ def _note_charge(rows: StoreRows, request: Request, charge: Charge, *, taken_up:
 def publish(rows: StoreRows, request: Request, answers: str | None, failed: str, remaining: Fraction) -> None:
     """Publish an answer with its receipt, or a failure, when the slot has ended."""
     at = int(request.publish or 0)
-    body = _body(request, request.id) | {"failed": failed}
+    body, salt = _body(request, request.id) | {"failed": failed}, audit.new_salt()
+    if answers is not None:
+        body["answer"] = audit.digest(salt, answers)  # auditors see it, and cannot guess an answer by it
     receipt = audit.append(rows, at, request.person, "failed" if failed else "published", body)
     if answers is not None:
-        rows.insert("answers", request=request.id, answers=answers, number=receipt.number)
+        rows.insert("answers", request=request.id, answers=answers, salt=salt, number=receipt.number)
     rows.run(
         "UPDATE {}requests SET state = 'published', failed = ?, release = ? WHERE id = ?",
         failed,

@@ -111,7 +111,8 @@ CREATE TABLE {s}audit_bodies (
 CREATE TABLE {s}answers (
   request TEXT PRIMARY KEY REFERENCES {s}requests (id),
   answers TEXT NOT NULL,
-  number BIGINT NOT NULL REFERENCES {s}audit (number)
+  salt TEXT NOT NULL,
+  number BIGINT NOT NULL UNIQUE REFERENCES {s}audit (number)
 );
 CREATE TABLE {s}spends (
   dataset TEXT NOT NULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import pairwise
 
 Line = tuple[str, float, float | None, float | None]
 """A label, an answer, and the ends of its interval; None or infinite for an end that is not there."""
@@ -71,7 +72,7 @@ def interval_chart(lines: Sequence[Line], title: str, name: str = "p") -> str:
         return round(left + (number - low) * scale, 1)
 
     bottom = _TOP + _ROW * len(drawn)
-    parts = [_tick(across(tick), bottom, tick) for tick in ticks(low, high)]
+    parts = _ticks([(across(tick), tick) for tick in ticks(low, high)], bottom)
     parts.append(f'<line class="zero" x1="{across(0)}" y1="{_TOP}" x2="{across(0)}" y2="{bottom}"/>')
     for place, line in enumerate(drawn):
         parts.append(_row(line, _TOP + _ROW * place + _ROW // 2, across, left))
@@ -97,8 +98,25 @@ def _svg(name: str, height: int, inside: str, summary: str) -> str:
     )
 
 
-def _tick(x: float, bottom: int, number: float) -> str:
-    text = f'<text class="tick" x="{x}" y="{bottom + 20}" text-anchor="middle">{shown(number)}</text>'
+_WIDE_LETTER = 13
+"""Width of a digit where a page is narrow, and letters are larger beside the lines."""
+
+
+def _ticks(places: Sequence[tuple[float, float]], bottom: int) -> list[str]:
+    """Return grid lines with their numbers.
+
+    Where numbers would overlap on a narrow page, every other one has the class ``odd``, to be left out there.
+    """
+    widest = _WIDE_LETTER * max((len(shown(number)) for _, number in places), default=0)
+    crowded = any(right - left < widest for (left, _), (right, _) in pairwise(places))
+    return [
+        _tick(x, number, bottom, " odd" * (crowded and (len(places) - at) % 2 == 0))
+        for at, (x, number) in enumerate(places)
+    ]
+
+
+def _tick(x: float, number: float, bottom: int, more: str) -> str:
+    text = f'<text class="tick{more}" x="{x}" y="{bottom + 20}" text-anchor="middle">{shown(number)}</text>'
     return f'<line class="grid" x1="{x}" y1="{_TOP}" x2="{x}" y2="{bottom + 4}"/>{text}'
 
 
@@ -145,7 +163,8 @@ def curve_chart(points: Sequence[tuple[float, float]], x_name: str, title: str, 
     bottom = _TOP + _CURVE_HEIGHT
     path = " ".join(f"{'L' if place else 'M'}{x},{y}" for place, (x, y) in enumerate(at(*p) for p in kept))
     parts = [_across(10.0**power, at(kept[0][0], 10.0**power)[1]) for power in _decades(least, most)]
-    parts += [_tick(at(10.0**power, 10.0**least)[0], bottom, 10.0**power) for power in _decades(first, last)]
+    decades = [10.0**power for power in _decades(first, last)]
+    parts += _ticks([(at(x, 10.0**least)[0], x) for x in decades], bottom)
     parts.append(f'<path class="curve" d="{path}"/>')
     named = f'x="{_WIDTH - _RIGHT}" y="{bottom + 40}" text-anchor="end">{escape(x_name)}'
     parts.append(f'<text class="tick" {named}</text>')

@@ -419,11 +419,16 @@ class MarginReader:
             self.refuse(clause, "GROUP BY takes columns, expressions, ROLLUP, CUBE and GROUPING SETS")
         wanted: list[Margin] = [()]
         for entry in clause.expressions:
-            wanted = [tuple(sorted({*one, *other})) for one in wanted for other in self._sets(entry)]
-            if len(wanted) > MAX_SETS:
-                self.refuse(clause, f"this asks for more than {MAX_SETS} grouping sets", "Ask several times.")
+            others = self._sets(entry)
+            self._refuse_beyond(len(wanted) * len(others), clause)
+            wanted = [tuple(sorted({*one, *other})) for one in wanted for other in others]
         several = any(type(entry).__name__ in _SEVERAL for entry in clause.expressions)
         return tuple(dict.fromkeys(wanted)) if several else ()
+
+    def _refuse_beyond(self, sets: int, place: Any) -> None:
+        """Refuse too many grouping sets by their number, before any is made: CUBE of 40 columns has 2^40."""
+        if sets > MAX_SETS:
+            self.refuse(place, f"this asks for more than {MAX_SETS} grouping sets", "Ask several times.")
 
     def _place(self, entry: Any) -> int:
         item = self.read(entry.this if type(entry).__name__ == "Paren" else entry)
@@ -441,9 +446,11 @@ class MarginReader:
             return [one for inner in entry.expressions for one in self._sets(inner)]
         if type(entry).__name__ not in _SEVERAL:
             return [self._flat(entry)]
-        steps = [self._flat(one) for one in entry.expressions]
-        sizes = range(len(steps), -1, -1)
         rollup = type(entry).__name__ == "Rollup"
+        columns = len(entry.expressions)
+        self._refuse_beyond(columns + 1 if rollup else 1 << columns, entry)
+        steps = [self._flat(one) for one in entry.expressions]
+        sizes = range(columns, -1, -1)
         chosen = (
             (steps[:size] for size in sizes)
             if rollup

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,12 @@ def test_tables_are_numbered_by_their_names_alone(served: Served) -> None:
     assert listed == [("visits",)]
     for name in ("pg_class", "pg_attribute", "pg_description"):
         assert not re.search("loans|fine|branch", str(alone.run(f"SELECT * FROM {name}", setting).rows))
+
+
+def test_bounds_are_noted_with_all_their_digits(served: Served) -> None:
+    """Whoever filters by what a BI tool shows would leave records out."""
+    facts = served.service.planner.served["visits"]
+    bounds = {"days": (Fraction("-0.25"), Fraction(1_234_567))}
+    known = Catalogue.of({"visits": replace(facts, facts=replace(facts.facts, bounds=bounds))})
+    text = f"SELECT description FROM pg_description WHERE objoid = {VISITS} AND objsubid = 1"
+    assert known.run(text, setting).rows == [("from -0.25 to 1,234,567",)]

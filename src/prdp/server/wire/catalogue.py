@@ -269,7 +269,7 @@ def _noted(served: Served, column: str) -> str:
     parts = []
     low, high = served.facts.bounds.get(column, (None, None))
     if low is not None and high is not None:
-        parts.append(f"from {float(low):g} to {float(high):g}")
+        parts.append(f"from {float(low):,.12g} to {float(high):,.12g}")
     keys = served.listed["keys"].get(column)
     if keys is not None and not isinstance(keys, str | Mapping):
         parts.append(f"{len(keys)} keys are listed")
