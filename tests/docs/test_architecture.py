@@ -28,3 +28,11 @@ def test_every_package_and_no_other_is_in_the_drawn_tree() -> None:
     packages = [f"{path.parent.name}/" for path in home.glob("*/__init__.py")]
     shown = {path.name for path in home.glob("*.py")} - {"__init__.py", "__main__.py", "version.py"}
     assert sorted(drawn) == sorted([*packages, *shown])
+
+
+def test_every_place_for_a_new_line_is_there() -> None:
+    rows = TEXT.split("Where a new line goes:")[1].split("\n\n")[1]
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", rows)
+    assert "plan/methods.py" in named
+    homes = (ROOT, ROOT / "src" / "prdp", ROOT / "src" / "prdp" / "engines" / "sources")
+    assert [name for name in named if not any((home / name).exists() for home in homes)] == []
