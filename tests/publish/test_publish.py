@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -36,6 +37,7 @@ from prdp.publish import (
     read,
     verify,
 )
+from prdp.publish.registry import registry_record
 from prdp.publish.table import judged
 from prdp.release.release import Release
 from tests.cli.running import quickly
@@ -203,6 +205,18 @@ def test_a_publication_has_a_record_for_the_registry_of_deployments(office: Path
     assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 0.1}
     assert "s = 1/10 of E(r) = 1" in deployment["privacy_loss"]["privacy_parameters_details"]
     assert deployment["administrative"]["sources"] == "https://example.org"
+
+
+def test_the_record_of_a_concentrated_publication_states_its_own_loss(tmp_path: Path) -> None:
+    policy = prdp.Policy("1/10", notion="zcdp")
+    table = prdp.open({"k": np.array(["a", "b"] * 200)}, policy=policy, synthetic=True, name="t")
+    by_key = StatisticalTable("t", by=("k",))
+    found = drawn(Publication("T", (by_key,), share="1/4"), {"t": PrivateTable(table, {"k": ["a", "b"]})})
+    record = yaml.safe_load(registry_record(found))["deployment"]["privacy_loss"]
+    assert record["privacy_parameters_details"].startswith("Per record, s · P(r). t: s = 1/4 of P(r) = 1/10.")
+    rho = 0.1 / 4
+    assert rho < record["privacy_parameters"]["epsilon"] <= rho + 2 * math.sqrt(rho * math.log(1e6))
+    assert record["privacy_parameters"]["delta"] == 1e-6
 
 
 def test_files_that_change_places_and_charges_of_another_ledger_are_found(office: Path) -> None:
