@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import zipfile
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+import prdp
 from prdp.errors import BudgetExhausted, InvalidRequest
 from prdp.ledger import DurableLedger
-from prdp.publish import Edition, PrivateTable, Signer, Signs, drawn, read, verify
+from prdp.publish import (
+    Edition,
+    Hierarchy,
+    PrivateTable,
+    Publication,
+    Signer,
+    Signs,
+    StatisticalTable,
+    drawn,
+    read,
+    verify,
+)
 from prdp.publish.draws import draws_of
+from prdp.publish.registry import registry_record
 from prdp.publish.table import judged
 from prdp.release.release import Release
 from tests.cli.running import quickly
@@ -209,6 +226,18 @@ def test_a_publication_has_a_record_for_the_registry_of_deployments(office: Path
     assert deployment["administrative"]["sources"] == "https://example.org"
 
 
+def test_the_record_of_a_concentrated_publication_states_its_own_loss(tmp_path: Path) -> None:
+    policy = prdp.Policy("1/10", notion="zcdp")
+    table = prdp.open({"k": np.array(["a", "b"] * 200)}, policy=policy, synthetic=True, name="t")
+    by_key = StatisticalTable("t", by=("k",))
+    found = drawn(Publication("T", (by_key,), share="1/4"), {"t": PrivateTable(table, {"k": ["a", "b"]})})
+    record = yaml.safe_load(registry_record(found))["deployment"]["privacy_loss"]
+    assert record["privacy_parameters_details"].startswith("Per record, s · P(r). t: s = 1/4 of P(r) = 1/10.")
+    rho = 0.1 / 4
+    assert rho < record["privacy_parameters"]["epsilon"] <= rho + 2 * math.sqrt(rho * math.log(1e6))
+    assert record["privacy_parameters"]["delta"] == 1e-6
+
+
 def test_files_that_change_places_and_charges_of_another_ledger_are_found(office: Path) -> None:
     published()
     folder = office / FIRST
@@ -359,6 +388,62 @@ def test_keys_harm_no_reader_of_any_file(tmp_path: Path, monkeypatch: pytest.Mon
             keys_of = [row.get("k", row.get("key", "")) for row in rows(file)]
             assert all(keys_of)
             assert not [key for key in keys_of if key.startswith(("=", "@", "\t", "\r"))]
+
+
+def test_keys_that_look_the_same_are_printed_apart_and_long_ones_fit(tmp_path: Path) -> None:
+    keys = ["a", "a ", "", " ", "b" * 33_000]
+    table = prdp.open({"k": np.array(keys[:-1] * 50)}, policy=1, synthetic=True, name="t")
+    publication = Publication(
+        "T", (StatisticalTable("t", by=("k",), footnotes=("long " * 40,)),), share="1/2"
+    )
+    folder = drawn(publication, {"t": PrivateTable(table, {"k": keys})}).write(
+        tmp_path / "out", Signer.of(tmp_path / "key")
+    )
+    printed = ["Total", "a", '"a "', '""', '" "', keys[-1]]
+    lines = (folder / "t.md").read_text(encoding="utf-8").splitlines()
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[4:10]] == printed
+    assert [row["k"] for row in rows(folder / "t.csv")] == ["Total", *keys], "data are as declared"
+    assert "b" * 41 not in (folder / "t.1.svg").read_text(encoding="utf-8")
+    with zipfile.ZipFile(folder / "tables.xlsx") as book:
+        texts = re.findall(r"<t[^>]*>([^<]*)</t>", book.read("xl/sharedStrings.xml").decode())
+        sheets = [book.read(f"xl/worksheets/sheet{place}.xml").decode() for place in (1, 2)]
+    assert max(map(len, texts)) == 32_767, "of a longer one a spreadsheet would show nothing"
+    assert f"{'b' * 32_766}…" in texts
+    assert all('ht="45"' in sheet for sheet in sheets), "a note of 200 letters has three lines"
+
+
+def test_a_dimension_has_thousands_of_keys() -> None:
+    keys = [f"{place:07d}" for place in range(1500)]
+    states = Hierarchy("state", "county", {f"S{place}": keys[place::10] for place in range(10)})
+    table = prdp.open({"county": np.array(keys * 2)}, policy=1, synthetic=True, name="t")
+    counties = StatisticalTable("t", by=("state",))
+    found = drawn(
+        Publication("T", (counties,), share="1/2", hierarchies=(states,)),
+        {"t": PrivateTable(table, {"county": keys})},
+    )["t"]
+    figures = found.research()
+    level = dict(zip(zip(figures["state"], figures["county"], strict=True), figures["n"], strict=True))
+    assert len(level) == 1 + 10 + 1500
+    assert level["Total", "Total"] == sum(level[f"S{place}", "Total"] for place in range(10))
+
+
+def test_dates_of_toml_are_keys_of_a_line_over_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    months = [datetime(2021, month, 1) for month in (1, 2, 3, 4)]
+    pq.write_table(pa.table({"month": months * 500}), tmp_path / "t.parquet")
+    (tmp_path / "prdp.toml").write_text(
+        '[tables.t]\nsource = "t.parquet"\npolicy = "1"\n'
+        "[tables.t.keys]\nmonth = [2021-01-01, 2021-02-01, 2021-03-01, 2021-04-01]\n"
+    )
+    (tmp_path / "release.toml").write_text(
+        'title = "T"\nshare = 0.5\n[tables.t]\nby = ["quarter"]\n[hierarchies.quarter]\nof = "month"\n'
+        "groups = { Q1 = [2021-01-01, 2021-02-01, 2021-03-01], Q2 = [2021-04-01] }\n"
+    )
+    published("--output", "out")
+    figures = {(row["quarter"], row["month"]): int(row["n"]) for row in rows(tmp_path / "out" / "t.csv")}
+    assert abs(figures["Q1", "Total"] - 1500) < 200
+    assert abs(figures["Q2", "2021-04-01"] - 500) < 200
+    assert "stroke: #0072b2" in (tmp_path / "out" / "t.1.svg").read_text(encoding="utf-8")
 
 
 def test_sums_beyond_64_bits_are_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,6 +157,8 @@ def _drawn_policy(table: Any) -> str:
         panel = plot_policy(table)
     except InvalidRequest:  # one that reads no bounded column, or several, has no curve
         return ""
+    for line in panel.lines[1:]:  # halvings of the budget, for who chooses a policy
+        line.remove()
     return as_svg(panel, powers=True)
 
 

@@ -15,6 +15,9 @@ from prdp.plan.queries import Count, Mean, Query, Sum
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 """Form of a table's name, which names files."""
 
+PAGES = ("index", "series")
+"""Pages of a publication, after which no table is named."""
+
 ENDINGS = (
     *("", "_low", "_high", "_se", "_cv", "_variance", "_excludes", "_low975", "_high975", "_status"),
     *("_change", "_change_low", "_change_high"),
@@ -109,6 +112,8 @@ class StatisticalTable:
         """Refuse a table that cannot be published, whatever its records are."""
         if not NAME.fullmatch(self.name):
             raise InvalidRequest(f"{self.name!r} names files: write letters, digits, _ and -.")
+        if self.name.lower() in PAGES:
+            raise InvalidRequest(f"{self.name}.html is a page of every publication: rename the table.")
         if not self.by or len(set(self.by)) < len(self.by):
             raise InvalidRequest(f"{self.name}: by names at least one column or hierarchy, each once.")
         if not self.measures:

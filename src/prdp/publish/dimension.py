@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from functools import cached_property
 from typing import Any
 
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Column, InList, canonical
+from prdp.expressions.nodes import Case, Column, Node, Null
 from prdp.publish.declaration import Hierarchy
 from prdp.release.table import shown_key
-from prdp.sql.membership import literal
+from prdp.sql.membership import among, literal
 
 TOTAL = "Total"
 """Label of what is not divided."""
@@ -93,27 +94,19 @@ class Dimension:
                     yield from self._below(level - 1, place, labels)
 
     @cached_property
-    def listed(self) -> str:
-        """The condition that a record has one of the keys, as SQL."""
-        return _is_one_of(self.column, self.levels[0].labels)
+    def listed(self) -> Node:
+        """The condition that a record has one of the keys."""
+        return among(Column(self.column), self.levels[0].labels)
 
     @cached_property
-    def grouping(self) -> str:
-        """The group of a record in the level above the keys, as SQL."""
+    def grouping(self) -> Node:
+        """The group of a record in the level above the keys."""
         keys, coarse = self.levels[0].labels, self.coarse
         cases = (
-            f"WHEN {_is_one_of(self.column, [keys[place] for place in group])} THEN {_text(str(label))}"
+            (among(Column(self.column), [keys[place] for place in group]), literal(str(label)))
             for label, group in zip(coarse.labels, coarse.groups, strict=True)
         )
-        return f"CASE {' '.join(cases)} END"
-
-
-def _is_one_of(column: str, keys: Sequence[Any]) -> str:
-    return canonical(InList(Column(column), tuple(map(literal, keys))))
-
-
-def _text(text: str) -> str:
-    return canonical(literal(text))
+        return Case(tuple(cases), Null())
 
 
 def dimension_of(name: str, keys: Mapping[str, Sequence[Any]], hierarchies: Sequence[Hierarchy]) -> Dimension:
@@ -143,7 +136,7 @@ def dimension_of(name: str, keys: Mapping[str, Sequence[Any]], hierarchies: Sequ
             f"{name!r} has no list of public keys: write {name} = [...] in [tables.NAME.keys] of "
             "prdp.toml, or [hierarchies.NAME] for a grouping of some column's keys."
         )
-    labels = tuple(keys[name])
+    labels = tuple(map(_as_key, keys[name]))
     levels = [Level(name, labels, tuple((place,) for place in range(len(labels))))]
     for hierarchy in chain:
         levels.append(_level(hierarchy, levels[-1]))
@@ -152,6 +145,12 @@ def dimension_of(name: str, keys: Mapping[str, Sequence[Any]], hierarchies: Sequ
     if any(shown_key(label) == TOTAL for level in levels[:-1] for label in level.labels):
         raise InvalidRequest(f"{TOTAL!r} is a key or a group of {name}: that name is reserved for the total.")
     return Dimension(name, tuple(levels))
+
+
+def _as_key(value: Any) -> Any:
+    """Return a declared key as columns have it: a date of TOML is the moment at which it begins."""
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return datetime.combine(value, time()) if is_day else value
 
 
 def refuse_same_names(dimensions: Sequence[Dimension], columns: Sequence[str]) -> None:
@@ -176,7 +175,9 @@ def _level(hierarchy: Hierarchy, finer: Level) -> Level:
     places = {shown_key(label): place for place, label in enumerate(finer.labels)}
     taken: dict[str, str] = {}
     for label, keys in hierarchy.groups.items():
-        for key in map(shown_key, keys):
+        if not keys:
+            raise InvalidRequest(f"{label!r} lists no key of {finer.name}: list one, or remove the group.")
+        for key in map(shown_key, map(_as_key, keys)):
             if key not in places:
                 raise InvalidRequest(f"{label!r} lists {key!r}, which is no key of {finer.name}.")
             if key in taken:
@@ -185,7 +186,7 @@ def _level(hierarchy: Hierarchy, finer: Level) -> Level:
     if missing := sorted(set(places) - set(taken)):
         raise InvalidRequest(f"{missing[0]!r} of {finer.name} is in no group: every key belongs to one.")
     groups = tuple(
-        tuple(leaf for key in keys for leaf in finer.groups[places[shown_key(key)]])
+        tuple(leaf for key in map(_as_key, keys) for leaf in finer.groups[places[shown_key(key)]])
         for keys in hierarchy.groups.values()
     )
     return Level(hierarchy.name, tuple(hierarchy.groups), groups)

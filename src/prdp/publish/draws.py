@@ -10,10 +10,13 @@ from itertools import chain, product
 from typing import Any
 
 from prdp.errors import InvalidRequest
+from prdp.expressions.check import check
+from prdp.expressions.nodes import Node
 from prdp.plan.plan import Plan
 from prdp.publish.declaration import Publication, StatisticalTable
 from prdp.publish.dimension import Dimension, dimension_of, refuse_same_names
 from prdp.publish.shares import divided
+from prdp.schema import Kind
 from prdp.tables.join import Join
 from prdp.tables.table import Table
 
@@ -144,12 +147,13 @@ def _plan(
 ) -> Plan:
     """Return the plan of a margin, about the records that have a key in every dimension."""
     rows: Any = private.table if declared.where is None else private.table.filter(declared.where)
-    by: list[str] = []
+    schema = private.table.planner.schema
+    by: list[str | Node] = []
     keys: list[Sequence[Any]] = []
     for dimension, level in zip(dimensions, asked, strict=True):
         top = level == len(dimension.levels) - 1
         if top:
-            rows = rows.filter(dimension.listed)
+            rows = rows.filtered(check(dimension.listed, schema, Kind.BOOLEAN, dimension.column))
         else:
             by.append(dimension.grouping if level else dimension.column)
             keys.append([str(one) if level else one for one in dimension.levels[level].labels])

@@ -7,14 +7,14 @@ import warnings
 from datetime import datetime
 from typing import Any
 
-from prdp.publish.table import FinishedTable, PublishedFigure
+from prdp.publish.table import FinishedTable, PublishedFigure, printed_key
 from prdp.release import style
-from prdp.release.table import shown_key
 from prdp.safety.plain_text import printable
 
 _MOST = 60  # bars in a picture
 _LEAST_LINE = 3
 _MOST_TICKS = 12
+_LONGEST = 40  # letters beside a bar
 
 
 def picture(table: FinishedTable, name: str) -> str | None:
@@ -67,6 +67,11 @@ def as_svg(panel: Any, *, powers: bool = False) -> str:
     return text[text.index("<svg") :]
 
 
+def _tick(label: Any) -> str:
+    text = printable(printed_key(label))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
 def _ticks(panel: Any) -> list[Any]:
     return [*panel.get_xticklabels(), *panel.get_yticklabels()]
 
@@ -80,7 +85,7 @@ def _bars(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:
         panel.barh(place, figure.value, color=colour, alpha=0.55, height=0.7)
         if figure.low is not None and figure.high is not None:
             panel.plot([figure.low, figure.high], [place, place], color="black", linewidth=1.2)
-    panel.set_yticks(range(len(rows)), [printable(shown_key(label)) for label, _ in rows])
+    panel.set_yticks(range(len(rows)), [_tick(label) for label, _ in rows])
     panel.set_ylim(len(rows) - 0.4, -0.6)
 
 
@@ -89,7 +94,7 @@ def _line(panel: Any, rows: list[tuple[Any, PublishedFigure]]) -> None:
     panel.plot([label for label, _ in known], [one.value for _, one in known], "o-", color=style.BLUE)
     if len(rows) <= _MOST_TICKS:
         labels = [label for label, _ in rows]
-        panel.set_xticks(labels, [printable(shown_key(label)) for label in labels])
+        panel.set_xticks(labels, [_tick(label) for label in labels])
     for label, one in known:
         if one.low is not None and one.high is not None:
             panel.plot([label, label], [one.low, one.high], color="black", linewidth=1.2)

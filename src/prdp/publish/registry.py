@@ -108,9 +108,8 @@ def _privacy_loss(edition: Edition) -> dict[str, Any]:
         f"{name}: s = {shares[name]} of {'E' if pure[name] else 'P'}(r) = {table.policy.shown.text}"
         for name, table in tables.items()
     )
-    delta, per_record = (
-        ({}, "s · E(r)") if all(pure.values()) else ({"delta": _DELTA}, "s · E(r) or s · P(r)")
-    )
+    delta = {} if all(pure.values()) else {"delta": _DELTA}
+    per_record = " or ".join(sorted({"s · E(r)" if one else "s · P(r)" for one in pure.values()}))
     return {
         "privacy_unit": "; ".join(units),
         "privacy_unit_details": f"Neighbouring tables differ by {' or '.join(units)}, added or removed.",
@@ -122,13 +121,23 @@ def _privacy_loss(edition: Edition) -> dict[str, Any]:
 
 
 def _lines(record: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    """Yield a record in block style; each value is JSON, which YAML reads as it is."""
+    """Yield a record in block style."""
     for name, value in record.items():
         if isinstance(value, Mapping):
             yield f"{before}{name}:"
             yield from _lines(value, f"{before}  ")
         elif isinstance(value, list):
             yield f"{before}{name}:"
-            yield from (f"{before}  - {as_json(one).strip()}" for one in value)
+            yield from (f"{before}  - {_scalar(one)}" for one in value)
         else:
-            yield f"{before}{name}: {as_json(value).strip()}"
+            yield f"{before}{name}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    """Return a value as JSON, which YAML reads as it is; of a small number, with a point as YAML 1.1 needs.
+
+    >>> _scalar(1e-06), _scalar(0.5), _scalar("1e-06")
+    ('1.0e-06', '0.5', '"1e-06"')
+    """
+    text = as_json(value).strip()
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from prdp.publish.declaration import Statistic
 from prdp.publish.picture import over_editions
 from prdp.publish.series import EarlierEdition, FigureChange, change, earlier_figures, revisions
-from prdp.publish.table import FinishedTable, PublishedFigure
+from prdp.publish.table import FinishedTable, PublishedFigure, printed_key
 from prdp.release.formats.document import Document
 from prdp.release.formats.html import escaped, html_page, html_section
 
@@ -72,8 +72,8 @@ def _column(
     before = [earlier_figures(table, name, one) for one in previous]
     figures = table.columns[name]
     heads = {
-        head: labels
-        for head, labels in table.plain_heads().items()
+        head: list(map(printed_key, labels))
+        for head, labels in table.heads.items()
         if head in table.draws.dimensions[0].names
     }
     columns: dict[str, Sequence[Any]] = {

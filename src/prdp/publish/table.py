@@ -13,7 +13,7 @@ from typing import Any
 from prdp.declare.groups import KeyValue
 from prdp.plan.queries import Mean
 from prdp.publish.declaration import Publication, Signs, Statistic
-from prdp.publish.dimension import TOTAL, DimensionPart
+from prdp.publish.dimension import DimensionPart
 from prdp.publish.draws import TableDraws
 from prdp.publish.estimates import Figure, add_up, figures, least_of
 from prdp.release import formatting
@@ -223,7 +223,7 @@ class FinishedTable:
     def document(self) -> Document:
         """Return what is printed: figures or signs, and their intervals."""
         columns: dict[str, Sequence[Any]] = {
-            name: list(map(_label, labels)) for name, labels in self.heads.items()
+            name: list(map(printed_key, labels)) for name, labels in self.heads.items()
         }
         numbers: set[str] = set()
         alone = len(self.columns) == 1
@@ -362,5 +362,11 @@ def _number(exact: Fraction) -> int | float:
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
-def _label(label: KeyValue) -> str:
-    return TOTAL if label == TOTAL else shown_key(label)
+def printed_key(label: KeyValue) -> str:
+    """Return a key as it is printed: in quotes where it would look like another one, or like none.
+
+    >>> printed_key("a"), printed_key("a "), printed_key(""), printed_key(30.0)
+    ('a', '"a "', '""', '30')
+    """
+    text = shown_key(label)
+    return text if text and text == text.strip() else f'"{text}"'

@@ -14,7 +14,8 @@ h1 { font-size: 1.6rem; margin: 0 0 .3rem } h2 { font-size: 1.15rem; margin: 2re
 table { border-collapse: collapse; margin: .5rem 0; font-size: .93em }
 caption { text-align: left; font-weight: 600; font-size: 1.1rem; padding: 1.2rem 0 .3rem }
 caption span { display: inline-block; position: sticky; left: 0; max-width: calc(100vw - 2rem) }
-th, td { padding: .22rem .9rem .22rem 0; text-align: left; vertical-align: top }
+th, td { padding: .22rem .9rem .22rem 0; text-align: left; vertical-align: top;
+  max-width: 30rem; overflow-wrap: break-word; unicode-bidi: plaintext }
 thead th { border-top: 2px solid #1a1a1a; border-bottom: 1px solid #1a1a1a; vertical-align: bottom }
 tbody tr:last-child td { border-bottom: 1px solid #1a1a1a }
 tbody tr.total td { font-weight: 600 }
@@ -24,6 +25,7 @@ tbody tr.total td { font-weight: 600 }
 @media print {
   body { margin: 0; max-width: none; font-size: 10pt } thead { display: table-header-group }
   tr, h2 { break-inside: avoid; break-after: auto } .wide { overflow: visible } a { color: inherit }
+  svg { break-inside: avoid; width: auto; max-height: 22cm }
 }
 """
 
