@@ -278,10 +278,14 @@ def test_a_column_describes_itself_as_its_table_does() -> None:
 
 
 def test_an_argument_of_pandas_alone_is_answered_with_what_to_write() -> None:
-    with pytest.raises(TypeError, match=r"normalize=\. For proportions, divide by a count"):
-        farms()["scheme"].value_counts(normalize=True, share="1/2")
-    with pytest.raises(TypeError, match=r"normalize=\. For proportions, divide by a count"):
-        farms()["scheme"].value_counts(keys=["area"], normalize=True, share="1/2")
+    with pytest.raises(TypeError, match=r"no dropna=\. NULL forms no group"):
+        farms()["scheme"].value_counts(dropna=False, share="1/2")
+    with pytest.raises(TypeError, match=r"no dropna=\. NULL forms no group"):
+        farms()["scheme"].value_counts(keys=["area"], dropna=False, share="1/2")
+    with pytest.raises(TypeError, match=r"no ascending=\. Sort the answers"):
+        farms()["scheme"].value_counts(ascending=True, share="1/2")
+    with pytest.raises(TypeError, match=r"no no_such=\.$"):
+        farms()["scheme"].value_counts(no_such=1, share="1/2")
 
 
 def test_a_condition_is_never_moved_into_bounds() -> None:

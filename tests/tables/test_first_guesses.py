@@ -115,6 +115,44 @@ def test_value_counts_of_public_values_uses_the_whole_share_to_count() -> None:
         table.value_counts("job", keys=["chef"], pattern="[a-z]*", share="1/4")
 
 
+@pytest.mark.parametrize("keys", [None, ["chef", "clerk", "judge"]])
+def test_normalized_value_counts_are_each_value_s_part_of_all_counted(keys: list[str] | None) -> None:
+    jobs = ["chef"] * 600 + ["clerk"] * 300 + ["judge"] * 100 + [None] * 500
+    ages = [70] * 200 + [30] * 800 + [70] * 500
+    table = prdp.open(pl.DataFrame({"job": jobs, "the age": ages}), policy=10**6)
+    for found in (
+        table.value_counts("job", keys=keys, normalize=True, share="1/8"),
+        table["job"].value_counts(keys=keys, normalize=True, share="1/8"),
+    ):
+        assert [key for key, _ in found.values] == ["chef", "clerk", "judge"]
+        assert [part for _, part in found.values] == pytest.approx([0.6, 0.3, 0.1], abs=1e-3)
+        assert table.remaining == Fraction(7, 8)
+    old = table.filter('"the age" > 60').value_counts("job", keys=keys, normalize=True, share="1/8")
+    assert old["chef", "proportion"].value == pytest.approx(1, abs=1e-3)
+    assert table.remaining == Fraction(3, 4)
+
+
+def test_normalized_value_counts_take_named_and_computed_columns() -> None:
+    frame = pl.DataFrame({"the age": [30] * 750 + [70] * 250})
+    table = prdp.open(frame, policy=10**6, bounds={"the age": (0, 120)})
+    computed = table["the age"] > 60
+    for found in (
+        table.value_counts("the age", keys=[30, 70], normalize=True, share="1/8"),
+        computed.value_counts(normalize=True, share="1/8"),
+        computed.value_counts(keys=[False, True], normalize=True, share="1/8"),
+    ):
+        assert [part for _, part in found.values] == pytest.approx([0.75, 0.25], abs=1e-3)
+
+
+def test_normalized_value_counts_refuse_what_they_cannot_take_before_a_charge() -> None:
+    table = staff()
+    with pytest.raises(InvalidRequest, match=r"with pattern=\. List the values"):
+        table["job"].value_counts(normalize=True, pattern="[a-z]{3,6}", share="1/4")
+    with pytest.raises(InvalidRequest, match="takes a column"):
+        table.value_counts(prdp.bins("age", [0, 50, 100]), normalize=True, share="1/4")
+    assert table.remaining == 1
+
+
 @pytest.mark.filterwarnings("ignore::prdp.errors.KeysOutOfReach")
 def test_value_counts_of_nothing_found_is_an_empty_table() -> None:
     few = prdp.open({"job": np.array(["chef"])}, policy="0.01")

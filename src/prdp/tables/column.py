@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar, overload
 
 from prdp.declare.columns import ColumnExpression, Number
 from prdp.declare.exact import Exact, short_repr
@@ -19,6 +19,7 @@ from prdp.release.public_names import Completed, renamed
 from prdp.release.table import ReleaseTable
 
 if TYPE_CHECKING:
+    from prdp.sql.results import SqlAnswers
     from prdp.tables.query_methods import Questions
 
 Answered = TypeVar("Answered")
@@ -34,6 +35,8 @@ _DATE_PARTS = {
 }
 _OTHER_PARTS = {
     "": " To group by days or months, write prdp.date_trunc('day', 'opened').",
+    "to_period": " To count by months, write table.value_counts(prdp.date_trunc('month', 'opened'), "
+    "between=('2026-01-01', '2026-12-31'), share=...).",
     "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
 _TEXT_FUNCTIONS = {
@@ -119,7 +122,8 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError(
             f"the values of {self.text} are not handed out. To group by intervals, write "
-            f"group_by(prdp.bins({self.text!r}, [0, 10, 20])), or histogram(bins=10, share=...)."
+            f"group_by(prdp.bins({self.text!r}, [0, 10, 20])), where 10 lies in the second interval; or "
+            "histogram(bins=10, share=...)."
         )
 
     def _with(self, template: builtins.str, *values: object) -> TableColumn[Answered]:
@@ -272,10 +276,16 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         """Summarise the values: mean, standard deviation, quartiles, extremes. As ``Table.describe``."""
         return self.table.describe(self.text, share=share, **options)
 
-    def value_counts(self, *, share: Exact, **options: Any) -> ReleaseTable:
+    @overload
+    def value_counts(self, *, share: Exact, normalize: Literal[True], **options: Any) -> SqlAnswers: ...
+
+    @overload
+    def value_counts(self, *, share: Exact, **options: Any) -> ReleaseTable: ...
+
+    def value_counts(self, *, share: Exact, **options: Any) -> ReleaseTable | SqlAnswers:
         """Count the records of each value; as ``Table.value_counts``."""
         table: Any = self.table
-        counted: ReleaseTable = table.value_counts(self.text, share=share, **options)
+        counted: ReleaseTable | SqlAnswers = table.value_counts(self.text, share=share, **options)
         return counted
 
     def histogram(

@@ -84,6 +84,8 @@ class Questions(Completed, Generic[Answered]):
             *("explain_count", "explain_sum", "explain_mean", "explain_median", "explain_max"),
         ),
         **renamed("explain_sql('SELECT ...', share=...)", "explain_query"),
+        **renamed("prdp.share_for(prdp.count(), error='1%', like=synthetic)", "share_for"),
+        **renamed("prdp.preview('SELECT ...', like=synthetic, share=0.1)", "preview"),
         **renamed("histogram('age', bins=10, share=...).plot()", "plot", "boxplot"),
         **renamed("sum('x * y', share=...), with sum('x', ...) and sum('y', ...)", "corr", "cov"),
         **renamed("value_counts('job', share=...).top(1)", "mode"),

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share, spelled
-from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, group_key, key_type, read_grouping
+from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, Values, group_key, key_type, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, SEARCHED_BY, KeySearch, read_keys
 from prdp.engines.origins import Origins
 from prdp.engines.tracing import source_origins
 from prdp.errors import InvalidRequest, KeysOutOfReach, PrdpError
-from prdp.expressions.nodes import Node
+from prdp.expressions.nodes import Column, Node, canonical
 from prdp.ledger import Ledger
 from prdp.methods import Chosen
 from prdp.plan.explain import Explainable, Explanation, Line, Whose, explained
@@ -46,6 +46,14 @@ if TYPE_CHECKING:
 
 
 _DECLARED = "the categories of the column's type, public by declaration"
+
+_INSTEAD = {
+    "bins": " Write histogram('age', bins=10, share=...).",
+    "dropna": " NULL forms no group. Give it a name: table['job'].fillna('unknown').value_counts(share=...); "
+    "or count it apart: table['job'].isna().sum(share=...).",
+    **dict.fromkeys(("sort", "ascending"), " Sort the answers: value_counts(...).sort('count')."),
+}
+"""What to write instead of arguments that pandas' ``value_counts`` has."""
 
 _SHOWN_COLUMNS = 6
 """Number of columns that a line lists before it counts the rest; a notebook's view lists all."""
@@ -525,15 +533,39 @@ class Queried(Opened, Questions[Release]):
             "the keys: keys=['clerk', 'chef']."
         )
 
+    @overload
     def value_counts(
         self,
         column: str | GroupKey,
         *,
         share: Exact,
         keys: object = None,
+        normalize: Literal[False] = False,
         redraw: bool = False,
         **search: Any,
-    ) -> ReleaseTable:
+    ) -> ReleaseTable: ...
+
+    @overload
+    def value_counts(
+        self,
+        column: str | GroupKey,
+        *,
+        share: Exact,
+        keys: object = None,
+        normalize: Literal[True],
+        redraw: bool = False,
+    ) -> SqlAnswers: ...
+
+    def value_counts(
+        self,
+        column: str | GroupKey,
+        *,
+        share: Exact,
+        keys: object = None,
+        normalize: bool = False,
+        redraw: bool = False,
+        **search: Any,
+    ) -> ReleaseTable | SqlAnswers:
         """Count the records of each value of a column: half of the share finds the values, half counts them.
 
         Rare values are missing by design. Where the values are public, ``keys`` lists them, and the whole
@@ -549,15 +581,19 @@ class Queried(Opened, Questions[Release]):
             column: The column.
             share: The part of every record's budget to use.
             keys: The values, where they are public: as in ``group_by``.
+            normalize: Return each value's proportion instead: its count divided by those of all groups.
             redraw: Pay for a new answer although this question has been answered before.
             search: What is known of the values: ``pattern=``, ``between=`` and others of ``find_keys``.
         """
         if unknown := set(search) - {*SEARCHED_BY, "max_keys"}:
-            raise TypeError(
-                f"value_counts() takes no {min(unknown)}=. For proportions, divide by a count, as in "
-                "table.value_counts('job', share=...)['chef'] / table.count(share=...), or use SQL: "
-                "SELECT job, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS part FROM self GROUP BY job."
-            )
+            name = min(unknown)
+            raise TypeError(f"value_counts() takes no {name}=.{_INSTEAD.get(name, '')}")
+        if normalize:
+            if search:
+                raise InvalidRequest(
+                    f"normalize=True cannot be used with {next(iter(search))}=. List the values: keys=[...]."
+                )
+            return self._proportions(column, keys, share, redraw=redraw)
         if keys is not None:
             if search:
                 raise InvalidRequest(f"{next(iter(search))}= finds values, but keys= lists them. Remove one.")
@@ -570,6 +606,20 @@ class Queried(Opened, Questions[Release]):
             return replace(found, question="count", asked=("count",), releases=())
         counted = self.group_by(column, keys=found).count(share=whole / 2, redraw=redraw)
         return replace(counted, share=whole, notes=(*counted.notes, keys_found(", ".join(found.by))))
+
+    def _proportions(self, column: str | GroupKey, keys: object, share: Exact, *, redraw: bool) -> SqlAnswers:
+        """Return each value's part of all records that are counted, by SQL."""
+        key = group_key(column, self.planner.schema)
+        if not isinstance(key, Values) or not (keys is None or isinstance(keys, list | tuple)):
+            raise InvalidRequest("normalize=True takes a column, and as keys= a list of its values.")
+        name = canonical(Column(key.column if key.expression is None else "value"))
+        of = name if key.expression is None else f"{canonical(key.expression)} AS {name}"
+        return self.sql(
+            f"SELECT {of}, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS proportion FROM self GROUP BY 1",
+            share=share,
+            keys=None if keys is None else {key.column if key.expression is None else "value": keys},
+            redraw=redraw,
+        )
 
     def histogram(
         self,
