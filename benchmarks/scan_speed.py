@@ -4,6 +4,7 @@
 for plain ``count(*), sum(balance)`` and for prdp's cells in turn, and prints medians of 7, of the wall clock
 and of the time that the processor worked.
 ``--memory`` measures instead the peak memory of one pass over 100 million rows, in a process of its own.
+``--curve`` prints the ratios and the peak memory of 10 million, 100 million and a billion rows.
 """
 
 from __future__ import annotations
@@ -129,6 +130,15 @@ def memory(rows: int, folder: Path) -> None:
     print(f"{rows:,} rows, one pass, whole process: {int(peak) / 1024:.0f} MB at its peak")
 
 
+def curve(folder: Path) -> None:
+    """Print what more rows do to the ratios and to the peak memory."""
+    for rows in (10**7, 10**8, 10**9):
+        path = table_file(rows, folder)
+        print(f"{rows:,} rows, {path.stat().st_size / 1e9:.1f} GB, medians of 3", flush=True)
+        print_both(questions(path), 3)
+        memory(rows, folder)
+
+
 def one_pass(path: Path) -> None:
     opened(path, GENERAL).sum("balance", share="1/10")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -138,11 +148,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, help="10 million for speed, 100 million for memory")
     parser.add_argument("--memory", action="store_true", help="measure memory instead of speed")
+    parser.add_argument("--curve", action="store_true", help="both, up to a billion rows")
     parser.add_argument("--one-pass", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     arguments = parser.parse_args()
     if arguments.one_pass:
         one_pass(arguments.one_pass)
+    elif arguments.curve:
+        curve(arguments.cache)
     elif arguments.memory:
         memory(arguments.rows or 100_000_000, arguments.cache)
     else:
