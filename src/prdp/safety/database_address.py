@@ -17,7 +17,6 @@ _ADDRESS = re.compile(
 )
 _HOST = re.compile(r"(?:[\w.%-]*|\[[0-9a-fA-F:.%]+\])(?::[0-9]*)?", re.ASCII)
 _OPTION = re.compile(r"(\w+)=([^=]*)", re.ASCII)
-_SECRET_OPTIONS = {"password", "sslpassword"}
 _ANY_SECRET = re.compile(
     r"(\w+_)?(ssl|client)?(password|passwd|passphrase|passcode|pass|pwd|secret|token|api_?key|private_key)",
     re.IGNORECASE,
@@ -56,14 +55,12 @@ class DatabaseAddress:
         shown: Host, port and database, without user, password and options.
         own: The options that are prdp's own, by name.
         names: The names of all other options.
-        has_password: Whether it holds a password.
     """
 
     given: Hidden
     shown: str
     own: dict[str, str]
     names: frozenset[str]
-    has_password: bool
 
 
 def is_database(place: object) -> bool:
@@ -133,7 +130,6 @@ def read_address(text: str, own: Sequence[str] = ()) -> DatabaseAddress:
         shown=shown,
         own={name: value for name, value in options.items() if name in own},
         names=frozenset(options) - set(own),
-        has_password=bool(found["password"] or _SECRET_OPTIONS & options.keys()),
     )
 
 

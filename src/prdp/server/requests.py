@@ -21,7 +21,6 @@ from prdp.server.store import PARTS, StoreRows
 EXPIRES_SECONDS = 14 * DAY
 MAX_QUEUED = 10
 MAX_TRIES = 3
-REASONS = ("purpose", "too_costly", "duplicate", "other")
 
 _COLUMNS = (
     "id", "person", "dataset", "statement", "share", "parts", "kind", "digest", "purpose", "state",
