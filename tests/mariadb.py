@@ -42,14 +42,16 @@ def mariadb(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactor
 
     folder = tmp_path_factory.mktemp("mariadb")
     user = ["--user=root"] if os.getuid() == 0 else []
-    subprocess.run(
+    made = subprocess.run(
         [
             *(install, "--no-defaults", f"--datadir={folder / 'data'}", *user),
             *("--auth-root-authentication-method=normal", "--skip-test-db"),
         ],
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
     )
+    assert made.returncode == 0, made.stdout + made.stderr
     socket_file, port = folder / "s", free_port()
     with Path(folder / "log").open("wb") as log:
         process = subprocess.Popen(
