@@ -99,6 +99,15 @@ def _typed(values: list[object]) -> list[object]:
     return values
 
 
+def _of_kinds(listed: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return listed keys with numbers in place of texts for the columns that hold numbers."""
+    kinds = {column.lower(): kind.kind for column, kind in schema.items()}
+    return {
+        column: _typed(keys) if isinstance(keys, list) and kinds.get(column.lower()) is Kind.NUMBER else keys
+        for column, keys in listed.items()
+    }
+
+
 def exact_number_in(text: str) -> int | float:
     """Return the number that a text is: a whole one, or the nearest double."""
     return float(text) if "." in text else int(text)
@@ -294,9 +303,19 @@ class Project(Mapping[str, Table | Join]):
         """
         if synthetic is not None:
             self._refuse_itself(name, synthetic)
-            return self._open(name, synthetic, {"synthetic": True})
+            return self._with_keys(name, self._open(name, synthetic, {"synthetic": True}))
         kept = {"ledger": self.ledger_of(name), "must_exist": must_exist, "who": self.who}
-        return self._open(name, None, kept)
+        return self._with_keys(name, self._open(name, None, kept))
+
+    def _with_keys(self, name: str, opened: Table | Join) -> Table | Join:
+        """Return a table whose groups have the keys that the project file itself lists."""
+        _, entry = self._entry(name)
+        listed = {column: keys for column, keys in entry.get("keys", {}).items() if isinstance(keys, list)}
+        if not listed or not isinstance(opened, Table):
+            return opened
+        names = {column.lower(): column for column in opened.schema}
+        known = {names[one.lower()]: keys for one, keys in listed.items() if one.lower() in names}
+        return replace(opened, _public_keys=_of_kinds(known, opened.schema))
 
     def stand_in(self, name: str, records: object) -> Table | Join:
         """Open made-up records in place of a table's; its own source is not opened, nor its account."""
@@ -542,15 +561,10 @@ class Project(Mapping[str, Table | Join]):
             column: read_keys(value, column, self.folder, self._database_of(name))
             for column, value in entry.get("keys", {}).items()
         }
-        numbers = {column: _typed(keys) for column, keys in listed.items() if isinstance(keys, list)}
-        numbers = {column: keys for column, keys in numbers.items() if keys is not listed[column]}
-        if not numbers:
+        if all(not isinstance(keys, list) or _typed(keys) is keys for keys in listed.values()):
             return listed
         schema = self._open(name, None, {"synthetic": True}).schema  # asked nothing, and let go
-        kinds = {column.lower(): kind.kind for column, kind in schema.items()}
-        return listed | {
-            column: keys for column, keys in numbers.items() if kinds.get(column.lower()) is Kind.NUMBER
-        }
+        return _of_kinds(listed, schema)
 
     def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
         """Return the reason why a table cannot be grouped by these keys; None if it can. Reads no record."""
