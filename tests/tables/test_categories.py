@@ -103,6 +103,8 @@ def test_keys_of_a_query_come_before_declared_ones() -> None:
         ({"age": ["chef"]}, "Write whole numbers below"),
         ({"age": "categories"}, "List the keys"),
         ({"job": ["chef", "chef"]}, "lists 'chef' twice"),
+        ({"job": ["chef"], "JOB": ["clerk"]}, "names 'job' twice"),
+        ({"job": {"pattern": "[a-z]{4}"}}, "stated where they are found: find_keys"),
         (["chef"], r"Write keys=\{'job': \['chef', 'clerk'\]\}"),
         ({"job": FRAMES["pandas"]["job"]}, "may give a record away"),
     ],

@@ -436,8 +436,8 @@ class Project(Mapping[str, Table | Join]):
                 options.pop(key, None)
             if not _is(synthetic, (*text_files.CSV_ENDINGS, *text_files.JSON_ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
-            elif section == "tables" and "types" not in options:
-                options["types"] = self._types_like(name, synthetic)
+            elif section == "tables":
+                options["types"] = self._types_like(name, synthetic, options.get("types"))
             if not _is(synthetic, database_files.ENDINGS):
                 options.pop("table", None)
             options.pop("engine", None)  # a synthetic table is read by whoever it calls for
@@ -449,19 +449,25 @@ class Project(Mapping[str, Table | Join]):
             place: Place = (section, name)
             if isinstance(error, ExpressionError | PolicyError):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
-            line = f"{file.path.name}, line {file.line_of(place)}: "
-            raise InvalidRequest(line, *error.parts) from None
+            where = f"{file.path.name}, line {file.line_of(place)}"
+            if isinstance(synthetic, str | Path) and not isinstance(error, ExpressionError | PolicyError):
+                where = f"{Path(synthetic).name}, in place of {name}"
+            raise InvalidRequest(f"{where}: ", *error.parts) from None
 
-    def _types_like(self, name: str, synthetic: Any) -> dict[str, str]:
+    def _types_like(self, name: str, synthetic: Any, declared: Mapping[str, str] | None) -> dict[str, str]:
         """Return the types that a table has, for columns of the same names in a text file like it."""
-        native = {
+        native = dict(declared or {}) or {
             column: kind.native
             for column, kind in self.facts(name).schema.items()
             if kind.kind is not Kind.OTHER
         }
         if not _is(synthetic, text_files.CSV_ENDINGS) or not Path(synthetic).is_file():
             return native
-        return {column: native.get(column, "VARCHAR") for column in text_files.columns_of(str(synthetic))}
+        known = {column.lower(): kind for column, kind in native.items()}
+        there = text_files.columns_of(str(synthetic))
+        if declared is not None:
+            return {column: known[column.lower()] for column in there if column.lower() in known} or native
+        return {column: known.get(column.lower(), "VARCHAR") for column in there}
 
     def _refuse_itself(self, name: str, synthetic: Any) -> None:
         """Refuse the real records as a synthetic table: answers that cost nothing would give them away."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from prdp.declare.columns import Number, known_column
-from prdp.declare.exact import Exact, exact_share, spelled
+from prdp.declare.exact import Exact, exact_share, short_repr, spelled
 from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, Values, group_key, key_type, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, SEARCHED_BY, KeySearch, read_keys
 from prdp.engines.origins import Origins
@@ -853,6 +853,13 @@ def declared_keys(table: Queried, keys: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, listed in keys.items():
         column = known_column(name, table.schema, "keys=")
+        if column in found:
+            raise InvalidRequest(f"keys= names {column!r} twice.")
+        if isinstance(listed, Mapping):
+            raise InvalidRequest(
+                f"keys= has {short_repr(listed)} for {column!r}, which is not a list of keys. What they look "
+                f"like is stated where they are found: find_keys({column!r}, pattern='[0-9]{{5}}', share=...)."
+            )
         groups = table.group_by(Column(column), keys={column: listed})
         found[column] = listed if isinstance(listed, str) else [key for (key,) in groups.grouping.keys]
     return found
