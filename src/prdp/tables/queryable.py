@@ -858,7 +858,7 @@ def declared_keys(table: Queried, keys: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(listed, Mapping):
             raise InvalidRequest(
                 f"keys= has {short_repr(listed)} for {column!r}, which is not a list of keys. What they look "
-                f"like is stated where they are found: find_keys({column!r}, pattern='[0-9]{{5}}', share=...)."
+                f"like is stated where they are found: find_keys({column!r}, pattern='[a-z]+', share=...)."
             )
         groups = table.group_by(Column(column), keys={column: listed})
         found[column] = listed if isinstance(listed, str) else [key for (key,) in groups.grouping.keys]
