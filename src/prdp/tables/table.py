@@ -161,7 +161,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         one_row_per_unit=one_row_per_unit,
         source=made,
     )
-    table = Table(
+    opened = Table(
         _engine=engine,
         policy=checked,
         bounds=ends,
@@ -174,10 +174,10 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         _traced=traced,
         _frame=reference(source),
     )
-    table = replace(table, _public_keys=declared_keys(table, keys or {}))
+    opened = replace(opened, _public_keys=declared_keys(opened, keys or {}))
     kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
     account = account_of(kept, _with_max_rows(public, unit), OpenedSource(source, traced))
-    return replace(table, ledger=account, _immutable=(constant or ()) if synthetic else account.immutable)
+    return replace(opened, ledger=account, _immutable=(constant or ()) if synthetic else account.immutable)
 
 
 def _called(name: str | None, source: object, table: str | None, engine: Engine) -> str:
