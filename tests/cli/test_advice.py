@@ -157,6 +157,56 @@ def test_a_law_keeps_whole_and_decimal_columns_and_a_misspelled_one_is_reported(
     assert "Did you mean lognormal?" in refused(*asked, "--like", "fine=lognorm:3,1")
 
 
+def test_records_like_the_real_ones_need_the_columns_that_are_asked_about_alone(folder: Path) -> None:
+    policy = "1"
+    (folder / "prdp.toml").write_text(LOANS.replace(LOANS_POLICY, policy).replace("days = [0, 1000], ", ""))
+    (folder / "sample.csv").write_text("Fine\n" + "1.50\n2.25\n" * 500)
+    asked = (
+        "preview",
+        "SELECT SUM(fine) AS f FROM loans",
+        "--runs",
+        "2",
+        "--share",
+        "1",
+        "--like",
+        "sample.csv",
+    )
+    assert "f " in quickly(*asked).stdout
+    for wrong, stated in (
+        ("plz\n1\n", "sample.csv, in place of loans: types= names"),
+        ("fine;days\n1;2\n", "Fields are parted by commas"),
+        (
+            "days\n1\n",
+            "sample.csv, in place of loans: bounds names the column 'fine', but the table has days",
+        ),
+    ):
+        (folder / "sample.csv").write_text(wrong)
+        found = " ".join(refused(*asked).split())
+        assert stated in found
+        assert "prdp.toml" not in found
+
+
+def test_a_constant_beside_a_column_of_a_public_file_is_advised_as_the_column_is(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(LOANS + '\n[public]\ntowns = "towns.csv"\n')
+    (folder / "towns.csv").write_text("branch,plz,people\nnorth,01067,900\nsouth,89073,80\n")
+    for written, advised, meant in (
+        ("plz = 1067", "Write '1067', in quotes.", "plz = '01067'"),
+        ("people = '900'", "Write 900, without quotes.", "people = 900"),
+    ):
+        joined = "SELECT COUNT(*) AS n FROM loans JOIN towns USING (branch) WHERE "
+        assert advised in refused("ask", joined + written, "--share", "0.1")
+        ran = quickly("ask", joined + meant, "--share", "0.1")
+        assert ran.exit_code == 0, ran.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_aggregate_in_where_is_advised_as_having() -> None:
+    for asked in ("SELECT COUNT(*) FROM loans", "SELECT branch, COUNT(*) FROM loans"):
+        by = " GROUP BY branch" if "branch" in asked else ""
+        stated = refused("ask", f"{asked} WHERE COUNT(*) > 5{by}", "--share", "0.1")
+        assert "Filter groups with HAVING, such as GROUP BY job HAVING COUNT(*) > 5." in stated
+
+
 def test_preview_leaves_out_and_names_groups_of_nobody(folder: Path) -> None:
     (folder / "prdp.toml").write_text(LOANS.replace('"south"]', '"south", "east"]'))
     (folder / "sample.csv").write_text("branch,days,fine\n" + "north,3,0.50\nsouth,10,2.25\n" * 500)

@@ -232,9 +232,10 @@ def test_standard_errors_are_shown_in_a_narrow_window_too(tmp_path: Path) -> Non
 def test_explain_is_a_dry_run(tmp_path: Path) -> None:
     write_project(tmp_path)
     asked = piped("ask", COUNT, "--share", "0.1", "--dry-run", folder=tmp_path)
-    explained = piped("explain", COUNT, "--share", "0.1", folder=tmp_path)
-    assert explained.returncode == 0
-    assert explained.stdout == asked.stdout
+    for typed in (("explain", COUNT), ("ask", f"EXPLAIN {COUNT}"), ("ask", f"\n explain\t{COUNT}")):
+        explained = piped(*typed, "--share", "0.1", folder=tmp_path)
+        assert explained.returncode == 0
+        assert explained.stdout == asked.stdout
     assert not (tmp_path / "loans.ledger").exists()
 
 
@@ -327,7 +328,7 @@ def test_keys_of_the_shell_are_of_their_column_s_type(kind: str, tmp_path: Path)
         ((COUNT, "--errors"), "Write --std-errors"),
         (("DESCRIBE stays",), "prdp describe in the shell"),
         (("SUMMARIZE stays",), "prdp describe in the shell"),
-        (("EXPLAIN SELECT COUNT(*) FROM stays",), "prdp explain in the shell"),
+        (("EXPLAIN ANALYZE SELECT 1 FROM stays",), "only SELECT is answered"),
         (("SHOW TABLES",), "prdp check in the shell"),
         ((COUNT, "--epsilon", "1"), "Write --share"),
         ((COUNT, "--csv"), "such as --format csv"),

@@ -132,6 +132,14 @@ def test_beside_groups_that_were_found_is_which_are_missing() -> None:
     assert not any("missing" in note or never in note for note in known.notes)
 
 
+def test_where_no_key_was_found_the_next_step_is_stated() -> None:
+    table = prdp.open({"job": np.array(["chef", "clerk"])}, policy="1", name="people")
+    answers = table.sql(BY_JOB, share="1/10")
+    assert len(answers) == 0
+    assert "no key of job was found: list the keys, or use a larger share" in answers.notes
+    assert not any("missing by design" in note for note in answers.notes)
+
+
 def test_without_a_list_the_keys_of_a_statement_are_found_by_a_part_of_its_share() -> None:
     table = prdp.open({"job": np.array(["chef", "clerk"] * 3000)}, policy="8", name="people")
     answers = table.sql(BY_JOB, share="2/5")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,3 +58,75 @@ def test_what_no_type_lists_is_refused(frame: Any) -> None:
     with pytest.raises(InvalidRequest, match=r"List the keys: keys=\['clerk', 'chef'\]"):
         table.group_by("job", keys="categories")
     assert table.remaining == 1
+
+
+def staff_with(keys: Any) -> prdp.Table:
+    return prdp.open(FRAMES["pandas"], policy=20, bounds={"age": (0, 90)}, name="staff", keys=keys)
+
+
+def test_keys_that_are_declared_once_are_those_of_all_groups() -> None:
+    table = staff_with({"Job": ["chef", "clerk"]})
+    counts = table.group_by("job").count(share="1/8")
+    assert counts.keys == (("chef",), ("clerk",))
+    assert [one.share for (one,) in counts.releases] == [Fraction(1, 8)] * 2
+    assert table.value_counts("job", share="1/8").releases == counts.releases
+    by_sql = table.sql("SELECT job, COUNT(*) AS n FROM staff GROUP BY job", share="1/8")
+    assert [job for job, _ in by_sql.values] == ["chef", "clerk"]
+    assert table.remaining == Fraction(7, 8)
+    old = table.filter("age > 60").group_by("job", table["age"] >= 80).count(share="1/8")
+    assert old.keys == (("chef", False), ("chef", True), ("clerk", False), ("clerk", True))
+    binned = table.group_by("job", prdp.bins("age", [0, 90])).mean("age", share="1/8")
+    assert [job for job, _ in binned.keys] == ["chef", "clerk"]
+    crossed = table.group_by(["job", "age"], keys={"age": [20]}).count(share="1/8")
+    assert crossed.keys == (("chef", 20), ("clerk", 20))
+
+
+def test_keys_of_a_query_come_before_declared_ones() -> None:
+    table = staff_with({"job": "categories"})
+    assert table.group_by("job", keys=["chef"]).count(share="1/8").keys == (("chef",),)
+    by_sql = "SELECT job, COUNT(*) AS n FROM staff GROUP BY job"
+    assert [job for job, _ in table.sql(by_sql, share="1/8").values] == LISTED
+    named = table.sql(by_sql, share="1/8", keys={"JOB": ["clerk"]})
+    assert [job for job, _ in named.values] == ["clerk"]
+    searched = table.value_counts("job", pattern="[a-z]{4,5}", share="1/8").top(2)
+    assert set(searched.keys) == {("chef",), ("clerk",)}
+    assert "half of the share found the keys of job, age" in str(
+        table.group_by("job", "age").count(share=0.5)
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "stated"),
+    [
+        ({"jobs": ["chef"]}, "keys= names the column 'jobs', but the table has job, age"),
+        ({"job": "chef"}, "which is not a list of keys"),
+        ({"age": ["chef"]}, "Write whole numbers below"),
+        ({"age": "categories"}, "List the keys"),
+        ({"job": ["chef", "chef"]}, "lists 'chef' twice"),
+        ({"job": ["chef"], "JOB": ["clerk"]}, "names 'job' twice"),
+        ({"job": {"pattern": "[a-z]{4}"}}, "stated where they are found: find_keys"),
+        (["chef"], r"Write keys=\{'job': \['chef', 'clerk'\]\}"),
+        ({"job": FRAMES["pandas"]["job"]}, "may give a record away"),
+    ],
+)
+def test_declared_keys_that_no_group_can_have_are_refused_before_a_ledger_is_begun(
+    keys: Any, stated: str, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "staff.ledger"
+    with pytest.raises(InvalidRequest, match=stated):
+        prdp.open(FRAMES["pandas"], policy=20, name="staff", keys=keys, ledger=ledger)
+    assert not ledger.exists()
+
+
+def test_keys_that_a_project_file_lists_are_those_of_groups_in_python(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("branch,town\n" + "1,Ulm\n2,Bonn\n" * 300)
+    declared = (
+        '[tables.visits]\nsource = "visits.csv"\npolicy = "20"\n'
+        'types = { branch = "BIGINT" }\nkeys = { Branch = ["1", "2"], nowhere = ["x"] }\n'
+    )
+    (tmp_path / "prdp.toml").write_text(declared)
+    visits = prdp.project(tmp_path)["visits"]
+    assert isinstance(visits, prdp.Table)
+    counts = visits.group_by("branch").count(share="1/8")
+    assert counts.keys == ((1,), (2,))
+    assert visits.remaining == Fraction(7, 8)

@@ -58,6 +58,13 @@ def farms() -> Farms:
         (lambda t: t["scheme"].fill_null("none") == "none", "coalesce(scheme, 'none') = 'none'"),
         (lambda t: t["scheme"].isin(["area", "O'Neill"]), "scheme IN ('area', 'O''Neill')"),
         (lambda t: t["organic"] == np.bool_(True), "organic = TRUE"),
+        (lambda t: t["herd"].clip(0, 10) > 4, "least(greatest(herd, 0), 10) > 4"),
+        (lambda t: t["herd"].clip(upper=t["net worth"]) > 4, 'least(herd, "net worth") > 4'),
+        (lambda t: np.log(t["herd"] + 1) > 1, "ln(herd + 1) > 1"),
+        (lambda t: np.log1p(np.maximum(t["herd"], 0)) > 1, "ln(1 + greatest(herd, 0)) > 1"),
+        (lambda t: np.float64(2) * t["herd"] > np.int64(3), "2 * herd > 3"),
+        (lambda t: np.int64(3) < t["herd"] - np.float64(1), "herd - 1 > 3"),
+        (lambda t: np.logical_and(t["organic"], np.abs(-t["herd"]) > 4), "organic AND abs(-herd) > 4"),
         (lambda t: t["paid"] >= date(2024, 1, 1), "paid >= DATE '2024-01-01'"),
         (lambda t: t["paid"] < "2024-01-01", "paid < '2024-01-01'"),
         (lambda t: t["paid"].dt.weekday == 0, "isodow(paid) - 1 = 0"),
@@ -130,6 +137,16 @@ def test_a_condition_on_columns_is_that_of_its_sql(written: Made, meant: str) ->
             lambda t: t.filter("organic AND herd > 4").group_by("scheme", keys=["area"]).count(share="1/8"),
         ),
         (
+            lambda t: t[["herd", "net worth"]].mean(share="1/8"),
+            lambda t: t.agg(prdp.mean("herd"), prdp.mean("net worth"), share="1/8"),
+        ),
+        (
+            lambda t: t.groupby("organic")[["herd", "NET worth"]].agg(["sum", "max"], share="1/8"),
+            lambda t: t.group_by("organic").agg(
+                prdp.sum("herd"), prdp.max("herd"), prdp.sum("net worth"), prdp.max("net worth"), share="1/8"
+            ),
+        ),
+        (
             lambda t: t.group_by(t["paid"].dt.year, keys=[2024])["herd"].sum(share="1/8"),
             lambda t: t.group_by("year(paid)", keys=[2024]).sum("herd", share="1/8"),
         ),
@@ -147,7 +164,9 @@ def test_a_query_of_a_column_is_that_of_the_table(asked: Made, same: Made) -> No
     [
         (lambda t: t["wealth"], "the table has scheme, net worth"),
         (lambda t: t[:5], "No single record is shown"),
-        (lambda t: t[["herd"]], r"is a list of columns. Write table.agg\(prdp.mean\('herd'\)"),
+        (lambda t: t[["herd", "wealth"]], "the table has scheme, net worth"),
+        (lambda t: t[[]], "neither a column's name nor a condition"),
+        (lambda t: t["herd"] * np.array([1, 2]), "Write a number"),
         (lambda t: t[3], "neither a column's name nor a condition"),
         (lambda t: t[(t["herd"] > 1) and (t["herd"] < 3)], "Join conditions by & and |"),
         (lambda t: t["herd"] == None, r"isna\(\) for a missing value"),  # noqa: E711
@@ -171,6 +190,7 @@ def test_what_is_no_condition_is_refused_with_what_to_write(written: Made, says:
         (lambda t: t.info, "Write schema"),
         (lambda t: t["herd"].avg, r"Write mean\(share"),
         (lambda t: t["paid"].dt.era, "but year, quarter"),
+        (lambda t: t[["herd", "net worth"]].corr, "but sum, mean, std"),
         (lambda t: (t["paid"] - t["paid"]).dt.total_seconds, r"date_diff\('second', opened, closed\)"),
         (lambda t: t.count(share="1/8").ci, "Write interval"),
         (lambda t: t.count(share="1/8").lower, "Write low"),
@@ -337,3 +357,9 @@ def test_a_name_of_another_library_in_the_module_is_answered_too(name: str, righ
         getattr(prdp, name)
     assert not hasattr(prdp, "no_such_name")
     assert len(prdp.__all__) <= 40
+
+
+def test_a_function_of_numpy_that_no_expression_has_is_refused_with_those_there_are() -> None:
+    for wrong in (np.sin, np.add.reduce):
+        with pytest.raises(TypeError, match=r"is not available. Of NumPy's functions, these are: sqrt, exp"):
+            wrong(farms()["herd"])

@@ -131,3 +131,22 @@ def test_the_interval_of_a_share_covers_it() -> None:
     assert binomtest(covered, 300, 0.8, alternative="less").pvalue > 0.001
     narrower = sum(abs(share.value - 0.2) <= 0.1 * (share.interval(0.8)[1] - share.value) for share in shares)
     assert binomtest(narrower, 300, 0.8, alternative="less").pvalue < 0.001
+
+
+def test_answers_of_one_row_that_no_screen_is_wide_enough_for_have_a_line_each() -> None:
+    table = opened()
+    described = table.describe("pay", share="1/4")
+    lines = str(described).splitlines()[1:9]
+    assert [line.split()[0] for line in lines] == list(described.asked)
+    wanted = {
+        "n": "COUNT(*)",
+        "mean": "AVG(pay)",
+        "low": "MIN(pay)",
+        "mid": "MEDIAN(pay)",
+        "high": "MAX(pay)",
+    }
+    select = ", ".join(f"{of} AS {name}" for name, of in wanted.items())
+    by_sql = str(table.sql(f"SELECT {select}, STDDEV(pay) AS sd FROM staff", share="1/4"))
+    assert [line.split()[0] for line in by_sql.splitlines()[:6]] == [*wanted, "sd"]
+    short = str(table.agg(prdp.count(), prdp.mean("pay"), share="1/4")).splitlines()
+    assert short[1].split() == ["count", "mean_pay"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -247,6 +248,8 @@ def ask(
     every record's budget is kept in a ledger; the same question asked again costs nothing.
     """
     statement, form = read_statement_from(statement, written), Format.JSON if as_json else form
+    if explain := re.match(r"\s*explain\s+", statement, re.IGNORECASE):
+        statement, dry_run = statement[explain.end() :], True
     if plot is not None and plot != TERMINAL:
         refuse_unless_picture(plot)
         optional_library("matplotlib", "plot")

@@ -42,8 +42,9 @@ LARGEST_STEP = 10**18
 _DICTS = {
     "tables": ("the tables' names", "'customers': 'customers.parquet', 'orders': 'orders.parquet'"),
     "references": ("referring columns", "'orders.customer': 'customers.id'"),
+    "keys": ("column", "'job': ['chef', 'clerk']"),
 }
-"""Options that are no dicts by column: by what they are, and an example."""
+"""Options of which an example is another than numbers by column: by what they are, and the example."""
 
 
 def refuse_unless_mappings(**options: object) -> None:

@@ -153,13 +153,12 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
     if is_missing(plain):
         raise InvalidRequest(
             f"keys= lists {short_repr(value)} for {name!r}: records without a value form no group. Ask "
-            f"where('{name} IS NULL') for them."
+            f"filter('{name} IS NULL') for them."
         )
     typed = _as_kind(plain, column)
     if typed is None:
         raise InvalidRequest(
-            f"keys= lists {short_repr(value)}, but {name!r} holds {column.kind.value} ({column.native}). "
-            f"Write {_example(column)}."
+            f"keys= lists {short_repr(value)}, but {name!r} is of type {column}. Write {_example(column)}."
         )
     return typed
 

@@ -99,6 +99,15 @@ def _typed(values: list[object]) -> list[object]:
     return values
 
 
+def _of_kinds(listed: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return listed keys with numbers in place of texts for the columns that hold numbers."""
+    kinds = {column.lower(): kind.kind for column, kind in schema.items()}
+    return {
+        column: _typed(keys) if isinstance(keys, list) and kinds.get(column.lower()) is Kind.NUMBER else keys
+        for column, keys in listed.items()
+    }
+
+
 def exact_number_in(text: str) -> int | float:
     """Return the number that a text is: a whole one, or the nearest double."""
     return float(text) if "." in text else int(text)
@@ -294,9 +303,19 @@ class Project(Mapping[str, Table | Join]):
         """
         if synthetic is not None:
             self._refuse_itself(name, synthetic)
-            return self._open(name, synthetic, {"synthetic": True})
+            return self._with_keys(name, self._open(name, synthetic, {"synthetic": True}))
         kept = {"ledger": self.ledger_of(name), "must_exist": must_exist, "who": self.who}
-        return self._open(name, None, kept)
+        return self._with_keys(name, self._open(name, None, kept))
+
+    def _with_keys(self, name: str, opened: Table | Join) -> Table | Join:
+        """Return a table whose groups have the keys that the project file itself lists."""
+        _, entry = self._entry(name)
+        listed = {column: keys for column, keys in entry.get("keys", {}).items() if isinstance(keys, list)}
+        if not listed or not isinstance(opened, Table):
+            return opened
+        names = {column.lower(): column for column in opened.schema}
+        known = {names[one.lower()]: keys for one, keys in listed.items() if one.lower() in names}
+        return replace(opened, _public_keys=_of_kinds(known, opened.schema))
 
     def stand_in(self, name: str, records: object) -> Table | Join:
         """Open made-up records in place of a table's; its own source is not opened, nor its account."""
@@ -417,8 +436,8 @@ class Project(Mapping[str, Table | Join]):
                 options.pop(key, None)
             if not _is(synthetic, (*text_files.CSV_ENDINGS, *text_files.JSON_ENDINGS)):
                 options.pop("types", None)  # frames and Parquet files have their own
-            elif section == "tables" and "types" not in options:
-                options["types"] = self._types_like(name, synthetic)
+            elif section == "tables":
+                options["types"] = self._types_like(name, synthetic, options.get("types"))
             if not _is(synthetic, database_files.ENDINGS):
                 options.pop("table", None)
             options.pop("engine", None)  # a synthetic table is read by whoever it calls for
@@ -430,19 +449,25 @@ class Project(Mapping[str, Table | Join]):
             place: Place = (section, name)
             if isinstance(error, ExpressionError | PolicyError):
                 file, place = self.policies.get(name, (file, (*place, "policy")))
-            line = f"{file.path.name}, line {file.line_of(place)}: "
-            raise InvalidRequest(line, *error.parts) from None
+            where = f"{file.path.name}, line {file.line_of(place)}"
+            if isinstance(synthetic, str | Path) and not isinstance(error, ExpressionError | PolicyError):
+                where = f"{Path(synthetic).name}, in place of {name}"
+            raise InvalidRequest(f"{where}: ", *error.parts) from None
 
-    def _types_like(self, name: str, synthetic: Any) -> dict[str, str]:
+    def _types_like(self, name: str, synthetic: Any, declared: Mapping[str, str] | None) -> dict[str, str]:
         """Return the types that a table has, for columns of the same names in a text file like it."""
-        native = {
+        native = dict(declared or {}) or {
             column: kind.native
             for column, kind in self.facts(name).schema.items()
             if kind.kind is not Kind.OTHER
         }
         if not _is(synthetic, text_files.CSV_ENDINGS) or not Path(synthetic).is_file():
             return native
-        return {column: native.get(column, "VARCHAR") for column in text_files.columns_of(str(synthetic))}
+        known = {column.lower(): kind for column, kind in native.items()}
+        there = text_files.columns_of(str(synthetic))
+        if declared is not None:
+            return {column: known[column.lower()] for column in there if column.lower() in known} or native
+        return {column: known.get(column.lower(), "VARCHAR") for column in there}
 
     def _refuse_itself(self, name: str, synthetic: Any) -> None:
         """Refuse the real records as a synthetic table: answers that cost nothing would give them away."""
@@ -542,15 +567,10 @@ class Project(Mapping[str, Table | Join]):
             column: read_keys(value, column, self.folder, self._database_of(name))
             for column, value in entry.get("keys", {}).items()
         }
-        numbers = {column: _typed(keys) for column, keys in listed.items() if isinstance(keys, list)}
-        numbers = {column: keys for column, keys in numbers.items() if keys is not listed[column]}
-        if not numbers:
+        if all(not isinstance(keys, list) or _typed(keys) is keys for keys in listed.values()):
             return listed
         schema = self._open(name, None, {"synthetic": True}).schema  # asked nothing, and let go
-        kinds = {column.lower(): kind.kind for column, kind in schema.items()}
-        return listed | {
-            column: keys for column, keys in numbers.items() if kinds.get(column.lower()) is Kind.NUMBER
-        }
+        return _of_kinds(listed, schema)
 
     def refused_keys(self, name: str, column: str, keys: Any) -> InvalidRequest | None:
         """Return the reason why a table cannot be grouped by these keys; None if it can. Reads no record."""

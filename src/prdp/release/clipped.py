@@ -60,7 +60,9 @@ class ClippedEnd(NamedTuple):
 _CONDITION = re.compile(
     r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
 )
+_HELD = re.compile(r"\((.*)\) IS TRUE")
 _NESTED = re.compile(r"\bCASE\b|\bEND\b|[()]")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def condition_text(expression: str) -> str:
@@ -68,17 +70,22 @@ def condition_text(expression: str) -> str:
 
     >>> condition_text("CAST(vip AS INTEGER)"), condition_text("CASE WHEN cost IS NULL THEN 0 ELSE 1 END")
     ('vip', 'cost IS NOT NULL')
+    >>> condition_text("CASE WHEN (sex = 'f') IS TRUE THEN 1 ELSE 0 END")
+    "sex = 'f'"
     """
     found = _CONDITION.fullmatch(expression)
     if found is None or not _is_one(found[1] or found[2] or found[3]):
         return expression
-    return f"{found[3]} IS NOT NULL" if found[3] else found[1] or found[2]
+    if found[3]:
+        return f"{found[3]} IS NOT NULL"
+    held = _HELD.fullmatch(found[1] or found[2])
+    return held[1] if held and _is_one(held[1]) else found[1] or found[2]
 
 
 def _is_one(text: str) -> bool:
     """Return whether a text is one expression, whose brackets and CASE it opens and closes itself."""
     depth = 0
-    for sign in _NESTED.findall(text):
+    for sign in _NESTED.findall(_QUOTED.sub("", text)):
         depth += 1 if sign in {"CASE", "("} else -1
         if depth < 0:
             return False
@@ -280,17 +287,17 @@ def _records_beyond(terms: ClippedTerms, below: Fraction, above: Fraction) -> st
 def _units_beyond(terms: ClippedTerms, low: float, high: float) -> str:
     """Return in words which units would count for more than two ratios to their budgets."""
     units = f"units ({shown_name(terms.privacy_unit or '')})"
-    if terms.budget is not None and (terms.column is None or terms.condition):
+    if terms.column is None or terms.condition:
         return f"{units} {_more_rows(terms, high)}"
-    added = f"{terms.words} adds up to" if terms.column else "rows number"
-    added = f"rows with {terms.condition} number" if terms.condition else added
-    return f"{units} whose {added} {_beyond(terms, low, high, ' times the budget')}"
+    return f"{units} whose {terms.words} adds up to {_beyond(terms, low, high, ' times the budget')}"
 
 
-def _more_rows(terms: ClippedTerms, ratio: float) -> str:
-    """Describe the units with more rows than a ratio to the budget that all have."""
+def _more_rows(terms: ClippedTerms, ratio: float, times: str = "times the budget") -> str:
+    """Describe the units with more rows than a ratio to the budget."""
     where = f" where {terms.condition}" if terms.condition else ""
-    return f"with more than {math.floor(ratio * (terms.budget or 1)):,} rows{where}"
+    if terms.budget is None:
+        return f"with more rows{where} than {_number(_rounded_down(ratio))} {times}"
+    return f"with more than {math.floor(ratio * terms.budget):,} rows{where}"
 
 
 def _any_further(terms: ClippedTerms, point: float) -> str:
@@ -329,11 +336,9 @@ def _by_ratio(terms: ClippedTerms, point: Fraction, verb: str) -> Choices:
 def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
     """Describe units, whose rows are added up and whose budget is the least of their rows'."""
     assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
-    added = f"their {terms.shown}" if terms.column else "the number of their rows"
-    added = f"the number of their rows with {terms.condition}" if terms.condition else added
-    whose = f"where {added} is {_beyond(terms, ratio, ratio, ' times their budget')}"
-    if terms.budget is not None and (terms.column is None or terms.condition):
-        whose = _more_rows(terms, ratio)
+    whose = f"where their {terms.shown} is {_beyond(terms, ratio, ratio, ' times their budget')}"
+    if terms.column is None or terms.condition:
+        whose = _more_rows(terms, ratio, "times their budget")
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
     return (

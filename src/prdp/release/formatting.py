@@ -67,6 +67,9 @@ NOTHING_EXCLUDED = "nothing within the bounds"
 FAR_EXCLUDED = "single values far above the clipping threshold"
 ROW_EXCLUDES = "a row's `excludes`"
 """Place in Python where what an interval excludes is shown."""
+SCREEN = 120
+"""Number of characters of a line beyond which the answers of a single row have a line each."""
+
 NO_LOWER, NO_UPPER = "no lower limit", "no upper limit"
 """Texts in place of the end of an interval."""
 
@@ -522,6 +525,16 @@ def _rounded(end: float, digits: int, outward: Any) -> float:
     near = round(end * 10**digits)
     scaled = near if math.isclose(end * 10**digits, near, rel_tol=1e-12) else outward(end * 10**digits)
     return float(Fraction(scaled, 10**digits))
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines of text, with columns that are as wide as their widest cell.
+
+    >>> in_columns([("mean", "2.5"), ("q0.25", "1")])
+    ['mean   2.5', 'q0.25  1']
+    """
+    columns = [aligned(column, left=True) for column in zip(*rows, strict=True)]
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def aligned(column: Sequence[str], *, left: bool) -> list[str]:

@@ -472,7 +472,10 @@ class ReleaseTable(Completed):
         return self.lines_within(math.inf)
 
     def lines_within(self, room: float) -> list[str]:
-        """Return the same; answers for which there is no room are below the others, with the keys again."""
+        """Return the same; answers for which there is no room are below the others, with the keys again.
+
+        Of a table without keys that is wider than a screen, each answer has a line.
+        """
         columns = [
             formatting.aligned(column, left=place < len(self.by))
             for place, column in enumerate(zip(self._heads(), *self._cells(), strict=True))
@@ -483,7 +486,10 @@ class ReleaseTable(Completed):
             wide = len("  ".join(cells[0] for cells in (*blocks[-1], column))) > room
             blocks += [keys] if wide and blocks[-1] != keys else []
             blocks[-1] = [*blocks[-1], column]
-        return ["  ".join(row).rstrip() for block in blocks for row in zip(*block, strict=True)]
+        lines = ["  ".join(row).rstrip() for block in blocks for row in zip(*block, strict=True)]
+        if self.by or len(self) != 1 or max(map(len, lines)) <= formatting.SCREEN:
+            return lines
+        return formatting.in_columns(list(zip(self._heads(), *self._cells(), strict=True)))
 
     def __repr__(self) -> str:
         return (

@@ -127,10 +127,23 @@ def span_of(node: Any, text: str) -> tuple[int, int]:
 
 def sql_of(node: Any) -> str:
     """Return a part of a statement as SQL, for names and messages; nothing is logged of what is odd in it."""
-    from sqlglot import ErrorLevel  # noqa: PLC0415  (loaded with the first statement)
+    from sqlglot import ErrorLevel, exp  # noqa: PLC0415  (loaded with the first statement)
 
     level = ErrorLevel.IGNORE
-    return str(node.sql(dialect="duckdb", unsupported_level=level))
+    shown = node.transform(_within_group) if node.find(exp.WithinGroup) else node
+    return str(shown.sql(dialect="duckdb", unsupported_level=level))
+
+
+def _within_group(node: Any) -> Any:
+    """Return PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) as it is written, which DuckDB's dialect is not."""
+    from sqlglot import exp  # noqa: PLC0415  (loaded with the first statement)
+
+    part, order_by = node.this, node.args.get("expression")
+    named = isinstance(part, exp.PercentileCont | exp.PercentileDisc)
+    if not isinstance(node, exp.WithinGroup) or not isinstance(order_by, exp.Order) or not named:
+        return node
+    order = ", ".join(sql_of(one.this) + " DESC" * bool(one.args.get("desc")) for one in order_by.expressions)
+    return exp.Var(this=f"{part.sql_name()}({sql_of(part.this)}) WITHIN GROUP (ORDER BY {order})")
 
 
 def _tamed(text: str) -> str:
@@ -164,7 +177,7 @@ def _tamed(text: str) -> str:
 def _instead_of(word: str) -> str:
     """Return what to write in place of a first word that begins no question."""
     if word == "explain":
-        return "The plan is shown by table.explain_sql(...), or prdp explain in the shell, without EXPLAIN."
+        return "The plan is shown by table.explain_sql(...), without EXPLAIN."
     if word in _DESCRIBING:
         return "Columns are summarised by table.describe(...), or prdp describe in the shell, for a share."
     if word in {"show", "pragma"}:

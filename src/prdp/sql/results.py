@@ -198,8 +198,10 @@ class SqlAnswers:
 
     def _lines(self) -> list[str]:
         rows = [list(map(printable, self.columns)), *self._cells()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        lines = formatting.in_columns(rows)
+        if len(rows) != 2 or max(map(len, lines)) <= formatting.SCREEN:
+            return lines
+        return formatting.in_columns(list(zip(*rows, strict=True)))
 
     def _more(self) -> list[str]:
         """Return how many rows are not shown."""

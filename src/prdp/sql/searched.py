@@ -43,8 +43,9 @@ def searched(
             note = (
                 f"a share of {each} found the keys of {item.text}; rare ones and NULL are missing by design"
             )
-            notes += [note, *never_found(domain.columns)]
             lists.append(sorted(key for (key,) in _found(asked, item, listed, each, redraw=redraw).keys))
+            none = f"no key of {item.text} was found: list the keys, or use a larger share"
+            notes += [note if lists[-1] else none, *never_found(domain.columns)]
         else:
             lists.append(listed)
     found = crossed(lists) if all(lists) else []

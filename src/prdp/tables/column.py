@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar, overload
 
@@ -39,6 +40,25 @@ _OTHER_PARTS = {
     "between=('2026-01-01', '2026-12-31'), share=...).",
     "total_seconds": " Write table.mean(\"date_diff('second', opened, closed)\", share=...).",
 }
+_NUMPY_FUNCTIONS = {
+    **{name: f"{name}({{}})" for name in ("sqrt", "exp", "log2", "log10", "floor", "ceil", "sign")},
+    "log": "ln({})", "log1p": "ln(1 + {})", "absolute": "abs({})", "rint": "round({})",
+    "maximum": "greatest({}, {})", "minimum": "least({}, {})", "power": "power({}, {})",
+    "add": "{} + {}", "subtract": "{} - {}", "multiply": "{} * {}", "divide": "{} / {}",
+    "remainder": "{} % {}", "equal": "{} = {}", "not_equal": "{} <> {}", "less": "{} < {}",
+    "less_equal": "{} <= {}", "greater": "{} > {}", "greater_equal": "{} >= {}", "negative": "-{}",
+    "logical_and": "{} AND {}", "logical_or": "{} OR {}", "logical_not": "NOT {}",
+}  # fmt: skip
+"""Expressions for functions of NumPy, which also apply operators between its numbers and a column."""
+
+_MIRRORED = {
+    "equal": "equal", "not_equal": "not_equal", "less": "greater", "greater": "less",
+    "less_equal": "greater_equal", "greater_equal": "less_equal",
+}  # fmt: skip
+
+OF_ONE_COLUMN = ("sum", "mean", "std", "var", "min", "max", "median", "nunique", "count")
+"""Queries that ``agg`` knows by their name, and that a list of columns has."""
+
 _TEXT_FUNCTIONS = {
     "len": "length",
     "lower": "lower",
@@ -81,7 +101,6 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
         **renamed("notna()", "notnull", "is_not_null"),
         **renamed("isin([...])", "is_in"),
         **renamed("between(low, high)", "is_between"),
-        **renamed("an expression: table.mean('least(greatest(age, 0), 100)', share=...)", "clip"),
         **renamed("an expression: table.mean('round(age)', share=...)", "round", "floor", "ceil"),
         **renamed("table.sum('x * y', share=...), with sums of x and of y", "corr", "cov", "corrwith"),
         **renamed("table.schema", "dtype", "dtypes", "info"),
@@ -117,7 +136,19 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
 
     __hash__ = None  # type: ignore[assignment]
     __iter__ = None
-    __array_ufunc__ = None  # numbers of NumPy then leave arithmetic to the column
+
+    def __array_ufunc__(self, ufunc: Any, method: builtins.str, *values: object, **_: Any) -> Any:
+        """Return NumPy's function of the column, ``numpy.log(table["pay"])``, as an expression."""
+        name = ufunc.__name__
+        if name in _MIRRORED and not isinstance(values[0], TableColumn):
+            name, values = _MIRRORED[name], values[::-1]  # as Python does with numbers of its own
+        template = _NUMPY_FUNCTIONS.get(name) if method == "__call__" else None
+        if template is None:
+            raise TypeError(
+                f"numpy.{name} of a column is not available. Of NumPy's functions, these are: "
+                f"{', '.join(name for name, made in _NUMPY_FUNCTIONS.items() if '(' in made)}."
+            )
+        return TableColumn(self.table, template.format(*map(operand, values)))
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise TypeError(
@@ -199,6 +230,11 @@ class TableColumn(Completed, ColumnExpression, Generic[Answered]):
     def between(self, low: object, high: object) -> TableColumn[Answered]:
         """Return the condition that the value lies from ``low`` to ``high``, both included."""
         return self._with("{} BETWEEN {} AND {}", low, high)
+
+    def clip(self, lower: object = None, upper: object = None) -> TableColumn[Answered]:
+        """Return the values with those below ``lower`` and above ``upper`` moved there."""
+        raised = self if lower is None else self._with("greatest({}, {})", lower)
+        return raised if upper is None else TableColumn(self.table, f"least({raised}, {operand(upper)})")
 
     def isna(self) -> TableColumn[Answered]:
         """Return the condition that the value is missing."""
@@ -367,7 +403,8 @@ def operand(value: object) -> str:
     >>> operand("O'Neill"), operand(2.5), operand(date(2026, 1, 31)), operand(True)
     ("'O''Neill'", '2.5', "DATE '2026-01-31'", 'TRUE')
     """
-    value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    scalar = type(value).__module__ == "numpy" and hasattr(value, "item") and not getattr(value, "shape", ())
+    value = value.item() if scalar else value  # type: ignore[attr-defined]
     match value:
         case TableColumn():
             return value.text if _NAME_OR_CONSTANT.fullmatch(value.text) else f"({value.text})"
@@ -386,3 +423,28 @@ def operand(value: object) -> str:
                 f"{short_repr(value)} cannot be compared with a column here. Write a number, a text, a date, "
                 "or isna() for a missing value; or the whole condition as SQL: table.filter('age >= 40')."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns(Generic[Answered]):
+    """Several columns of a table or of its groups: ``table[["age", "pay"]].mean(share=0.1)``.
+
+    Attributes:
+        table: The table or groups.
+        names: The columns.
+    """
+
+    table: Questions[Answered]
+    names: tuple[str, ...]
+
+    def agg(self, wanted: str | Sequence[str], *, share: Exact, **options: Any) -> ReleaseTable:
+        """Answer queries of each column, named as in pandas, from one charge of ``share``."""
+        return self.table.agg(dict.fromkeys(self.names, wanted), share=share, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in OF_ONE_COLUMN:
+            raise AttributeError(
+                f"several columns have no {name!r}, but {', '.join(OF_ONE_COLUMN)}. Others are asked of one "
+                f"column: table[{self.names[0]!r}]."
+            )
+        return partial(self.agg, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from prdp.declare.columns import Number
 from prdp.declare.exact import Exact, exact_share
@@ -24,7 +24,7 @@ from prdp.release.table import Released, ReleaseTable, shown_key
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Schema
-from prdp.tables.column import TableColumn
+from prdp.tables.column import TableColumn, TableColumns
 from prdp.tables.query_methods import Questions, binned
 
 if TYPE_CHECKING:
@@ -94,8 +94,14 @@ class Groups(Questions[ReleaseTable]):
         """Return the groups of those records alone for which all conditions hold."""
         return replace(self, table=self.table.filter(*conditions, **equal))
 
-    def __getitem__(self, item: str) -> TableColumn[ReleaseTable]:
-        """Return a column of the groups, by its name: ``groups["age"].mean(share=0.1)``."""
+    @overload
+    def __getitem__(self, item: str) -> TableColumn[ReleaseTable]: ...
+
+    @overload
+    def __getitem__(self, item: list[str]) -> TableColumns[ReleaseTable]: ...
+
+    def __getitem__(self, item: str | list[str]) -> TableColumn[ReleaseTable] | TableColumns[ReleaseTable]:
+        """Return a column of the groups, by its name, or several: ``groups["age"].mean(share=0.1)``."""
         return self._column(item)
 
     def quantiles(

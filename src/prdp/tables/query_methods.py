@@ -36,7 +36,7 @@ from prdp.plan.shares import Shares, gathered
 from prdp.release.public_names import Completed, renamed
 from prdp.release.table import Released, ReleaseTable
 from prdp.schema import Schema
-from prdp.tables.column import TableColumn
+from prdp.tables.column import TableColumn, TableColumns
 
 Answered = TypeVar("Answered")
 
@@ -123,14 +123,16 @@ class Questions(Completed, Generic[Answered]):
     def filter(self, *conditions: str | TableColumn[Any], **equal: object) -> Questions[Answered]:
         """Return those rows alone for which all conditions hold."""
 
-    def _column(self, name: str) -> TableColumn[Answered]:
-        """Return a column for expressions, by its name."""
+    @overload
+    def _column(self, name: str) -> TableColumn[Answered]: ...
+
+    @overload
+    def _column(self, name: list[str]) -> TableColumns[Answered]: ...
+
+    def _column(self, name: str | list[str]) -> TableColumn[Answered] | TableColumns[Answered]:
+        """Return a column for expressions, by its name; or several, by a list of names."""
         if isinstance(name, list) and name:
-            raise InvalidRequest(
-                f"[{short_repr(name)}] is a list of columns. Write table.agg("
-                f"{', '.join(f'prdp.mean({one!r})' for one in name[:2])}, share=...), or table.describe("
-                "share=...) for all columns."
-            )
+            return TableColumns(self, tuple(known_column(one, self.schema, "[]") for one in name))
         if not isinstance(name, str):
             raise InvalidRequest(
                 f"[{short_repr(name)}] is neither a column's name nor a condition: write table['age'], or "

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
-from prdp.declare.columns import Number
-from prdp.declare.exact import Exact, exact_share, spelled
+from prdp.declare.columns import Number, known_column
+from prdp.declare.exact import Exact, exact_share, short_repr, spelled
 from prdp.declare.groups import OTHER, Binned, Grouping, GroupKey, Values, group_key, key_type, read_grouping
 from prdp.declare.key_search import FALSE_KEYS, SEARCHED_BY, KeySearch, read_keys
 from prdp.engines.origins import Origins
@@ -35,7 +36,7 @@ from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Kind, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
-from prdp.tables.column import TableColumn, text_of
+from prdp.tables.column import TableColumn, TableColumns, text_of
 from prdp.tables.describe import Description, description
 from prdp.tables.groups import Groups, SearchedGroups, keys_found
 from prdp.tables.query_methods import Questions, binned
@@ -187,6 +188,7 @@ class Queried(Opened, Questions[Release]):
     bounds: Bounds
     round_to: Rounding
     condition: Node | None
+    _public_keys: Mapping[str, Any] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -206,10 +208,15 @@ class Queried(Opened, Questions[Release]):
     def __getitem__(self, item: str) -> TableColumn[Release]: ...
 
     @overload
+    def __getitem__(self, item: list[str]) -> TableColumns[Release]: ...
+
+    @overload
     def __getitem__(self, item: TableColumn[Any]) -> Self: ...
 
-    def __getitem__(self, item: str | TableColumn[Any]) -> TableColumn[Release] | Self:
-        """Return a column, by its name; or the rows for which a condition on columns holds.
+    def __getitem__(
+        self, item: str | list[str] | TableColumn[Any]
+    ) -> TableColumn[Release] | TableColumns[Release] | Self:
+        """Return a column, by its name, or several; or the rows for which a condition on columns holds.
 
         >>> import numpy
         >>> import prdp
@@ -493,14 +500,15 @@ class Queried(Opened, Questions[Release]):
             keys: The public keys: a list of values (of tuples for several columns); a dict with a list for
                 each column, ``{"job": jobs, "year": years}``, of which every combination is a key; or a
                 public table (Arrow, pandas, Polars) with a key a row. Bins are their own keys, and those of
-                truth values are False and True. By default, half of each query's share finds the others
-                privately.
+                truth values are False and True. By default, those that ``prdp.open`` was given; and where it
+                was given none, half of each query's share finds them privately.
                 ``"categories"`` declares that the categories of a pandas categorical or a Polars Enum are
                 public, and takes them; the answers say so: for all columns, or in the dict for one. What
                 ``find_keys`` found will do as well.
             other: Whether there is one more group, of all records that have none of the listed keys.
         """
         by = _listed(columns)
+        keys = self._with_declared(by, keys)
         notes: tuple[str, ...] = ()
         if isinstance(keys, str) and keys == "categories":
             named = [column for column in by if isinstance(column, str)]
@@ -525,6 +533,34 @@ class Queried(Opened, Questions[Release]):
                 return SearchedGroups(self, Grouping(known, ()), self._reader, by)
         grouping = read_grouping(by, keys, planner.schema, other=other)
         return Groups(self, replace(grouping, notes=notes), self._reader)
+
+    def _with_declared(self, by: Sequence[object], keys: object) -> object:
+        """Return the keys of groups, those of declared columns among them; None where keys must be found."""
+        if not self._public_keys or not (keys is None or isinstance(keys, Mapping)):
+            return keys
+        schema = self.planner.schema
+        read = [group_key(key, schema) for key in by]
+        named = {key.column for key in read if isinstance(key, Values) and key.expression is None}
+        given = {str(name).lower() for name in keys or ()}
+        declared = {name: self._public_keys[name] for name in self._public_keys if name in named - given}
+        if not declared or keys is not None:
+            return {**declared, **(keys or {})} if declared else keys
+        others = [key for key in read if not isinstance(key, Binned) and key.column not in declared]
+        return declared if all(key_type(key, schema).kind is Kind.BOOLEAN for key in others) else None
+
+    def _and_declared(self, keys: Any) -> Any:
+        """Return the keys for a statement: the caller's, and declared ones of other columns."""
+        if not self._public_keys or not (keys is None or isinstance(keys, Mapping)):
+            return keys
+        given = {str(name).lower() for name in keys or ()}
+        return {
+            **(keys or {}),
+            **{
+                name: self._categories(name) if isinstance(listed, str) else listed
+                for name, listed in self._public_keys.items()
+                if name.lower() not in given
+            },
+        }
 
     def _categories(self, column: str) -> list[object]:
         """Return the categories that a column's type lists; a declaration of the caller makes them public."""
@@ -678,6 +714,7 @@ class Queried(Opened, Questions[Release]):
         from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
+        keys = self._and_declared(keys)
         return answered(
             text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, redraw=redraw
         )
@@ -705,6 +742,7 @@ class Queried(Opened, Questions[Release]):
         from prdp.sql.execute import explained  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
+        keys = self._and_declared(keys)
         return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
 
     def describe(
@@ -808,6 +846,23 @@ class Queried(Opened, Questions[Release]):
 
     def _answered(self, plan: Plan, *, redraw: bool) -> Released:
         return answer(self.ledger, plan, self._reader, redraw=redraw)
+
+
+def declared_keys(table: Queried, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return public keys by the columns' own names; refuse those that the table cannot be grouped by."""
+    found: dict[str, Any] = {}
+    for name, listed in keys.items():
+        column = known_column(name, table.schema, "keys=")
+        if column in found:
+            raise InvalidRequest(f"keys= names {column!r} twice.")
+        if isinstance(listed, Mapping):
+            raise InvalidRequest(
+                f"keys= has {short_repr(listed)} for {column!r}, which is not a list of keys. What they look "
+                f"like is stated where they are found: find_keys({column!r}, pattern='[a-z]+', share=...)."
+            )
+        groups = table.group_by(Column(column), keys={column: listed})
+        found[column] = listed if isinstance(listed, str) else [key for (key,) in groups.grouping.keys]
+    return found
 
 
 def _listed(columns: Sequence[Any]) -> tuple[Any, ...]:

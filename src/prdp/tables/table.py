@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from prdp.engines.tracing import traced_once
 from prdp.errors import InvalidRequest
 from prdp.expressions.nodes import Node, canonical
 from prdp.ledger import Binding, Ledger
+from prdp.ledger.memory import NoAccount
 from prdp.levels import Levels
 from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
@@ -49,7 +50,7 @@ from prdp.tables.arguments import (
 )
 from prdp.tables.column import TableColumn, all_of
 from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
-from prdp.tables.queryable import Queried
+from prdp.tables.queryable import Queried, declared_keys
 from prdp.tables.source_registry import OpenedSource
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
     one_row_per_unit: bool = False,
     snapshot: str | None = None,
     max_rows: int | None = None,
+    keys: Mapping[str, Any] | None = None,
     name: str | None = None,
     ledger: Ledger | Path | str | None = None,
     must_exist: bool | None = None,
@@ -116,6 +118,8 @@ def open(  # noqa: A001  (prdp.open is what users call it)
             about another snapshot is another question.
         max_rows: With ``privacy_unit``: a customer adds at most so many times what one row can add, 2^20 by
             default. A high guess costs next to nothing.
+        keys: The public keys of columns that are grouped by, ``{"job": ["chef", "clerk"]}``, for all queries
+            that list none themselves: as in ``group_by``. No ledger is bound to them.
         name: What the table is called; by default the file's stem.
         ledger: The file that keeps the account, such as ``"accounts.ledger"``, or the address of a PostgreSQL
             database, ``"postgresql://user@host/database?ledger=accounts"``; it is begun where there is
@@ -137,7 +141,7 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         LedgerError: The ledger file belongs to another table, or cannot be trusted.
     """
     policy = read_policy(policy)
-    refuse_unless_mappings(bounds=bounds, round_to=round_to, types=types)
+    refuse_unless_mappings(bounds=bounds, round_to=round_to, types=types, keys=keys)
     engine = engine_for(source, engine, types, rows_are_records=rows_are_records, table=table)
     schema, made = engine.schema, engine.source
     ends = read_bounds(bounds or {}, schema)
@@ -157,22 +161,23 @@ def open(  # noqa: A001  (prdp.open is what users call it)
         one_row_per_unit=one_row_per_unit,
         source=made,
     )
-    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
-    account = account_of(kept, _with_max_rows(public, unit), OpenedSource(source, traced))
-    return Table(
+    opened = Table(
         _engine=engine,
         policy=checked,
         bounds=ends,
         round_to=rounding,
         name=called,
-        ledger=account,
+        ledger=NoAccount(),
         _reader=Reader(engine, synthetic),
         unit=unit,
         snapshot=read_snapshot(snapshot),
-        _immutable=(constant or ()) if synthetic else account.immutable,
         _traced=traced,
         _frame=reference(source),
     )
+    opened = replace(opened, _public_keys=declared_keys(opened, keys or {}))
+    kept = AccountOptions(ledger, who, must_exist, synthetic, separate_account)
+    account = account_of(kept, _with_max_rows(public, unit), OpenedSource(source, traced))
+    return replace(opened, ledger=account, _immutable=(constant or ()) if synthetic else account.immutable)
 
 
 def _called(name: str | None, source: object, table: str | None, engine: Engine) -> str:
@@ -230,6 +235,7 @@ class Table(Queried):
     _immutable: tuple[str, ...] = ()
     _traced: Callable[[], Origins] = Origins
     _frame: Callable[[], object] = NoneType
+    _public_keys: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def levels(self) -> Levels:
