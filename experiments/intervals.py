@@ -477,6 +477,7 @@ def _parts(data: DataSet, kind: str, here: NDArray[np.bool_], cells: Any) -> tup
 
 def _shared(data: DataSet, values: NDArray[Any], here: NDArray[np.bool_], cells: UnitGroups) -> SharedUnits:
     """Return what the units of a set add to one of its groups, and to all of them."""
+    assert data.units is not None  # noqa: S101  (they have cells of their own)
     units, unit = np.unique(data.units, return_inverse=True)
     least = np.full(units.size, np.inf)
     np.minimum.at(least, unit, data.budgets)

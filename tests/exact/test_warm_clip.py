@@ -280,9 +280,7 @@ def test_bands_hold_what_records_have_beyond_a_point(crowd: str) -> None:
             most = sum(cell.count * cell.key.high for cell in within) - kept
             records = sum(cell.count for cell in within)
             assert lost - records <= band <= most + records
-            far = [
-                cell for cell in summary.cells if cell.key.high > points.cap(place, factor * cell.key.quanta)
-            ]
+            far = [cell for cell in summary.cells if cell.key.high > reached * cell.key.quanta]
             assert further == sum(cell.key.quanta * cell.count for cell in far)
 
 
