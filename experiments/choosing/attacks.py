@@ -2,9 +2,10 @@
 
     python -m experiments.choosing.attacks --tables 300 --runs 300 --generations 4
 
-Tables are made of a body and of bumps of equal values, of one sign or both, in many groups, in units, at tiny
-budgets, with their mass near what the choice of a threshold may leave. Those that miss most often are changed
-at random and asked again; last, the worst are asked anew, with noise that they were not selected by.
+Tables are made of a body and of bumps of equal values, of one sign or both, in many groups that are alike or
+differ, in units, at tiny budgets, with their mass near what the choice of a threshold may leave. Those that
+miss most often are changed at random and asked again; last, the worst are asked anew, with noise that they
+were not selected by.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import prdp
-from experiments.intervals import INVERSE, KINDS, STEPS, DataSet, found, measured
+from experiments.intervals import INVERSE, KINDS, STEPS, DataSet, found, measured, warm_started
 from prdp.testing import simulate
 
 SHARES = (Fraction(1), Fraction(1, 10), Fraction(1, 100))
@@ -42,6 +43,8 @@ class Shape:
         body: Records of the body, and how far their logarithms spread.
         bumps: Octaves of a value above the body's middle, with its sign; and its mass, times the share.
         groups: The number of groups; one for an answer alone.
+        alike: Whether bumps are in all groups; else each is in one, and only those groups are looked at.
+        warm: Whether an answer alone starts from an earlier one.
         rows: The most rows of a unit; 1 for records.
         signed: Whether the bounds allow both signs.
         far: Octaves from the highest value to the bounds.
@@ -53,6 +56,8 @@ class Shape:
     body: tuple[int, float]
     bumps: tuple[tuple[float, int, float], ...]
     groups: int
+    alike: bool
+    warm: bool
     rows: int
     signed: bool
     far: float
@@ -62,12 +67,14 @@ class Shape:
         """Draw a shape; not a count under one budget for all, of which nothing is clipped."""
         policy = POLICIES[min(2, int(random.integers(5)) // 2)]
         return cls(
-            kind=str(random.choice(["sum", "sum", "mean", "sum" if policy == "1" else "count"])),
+            kind=str(random.choice(["sum", "sum", "mean", "median", "sum" if policy == "1" else "count"])),
             share=SHARES[int(random.integers(3))],
             policy=policy,
             body=(int(10 ** random.uniform(0.5, 4.7)), float(random.uniform(0, 2))),
             bumps=tuple(_bump(random) for _ in range(random.integers(1, 5))),
             groups=int(random.choice([1, 1, 1, 8, 40])),
+            alike=bool(random.random() < 0.5),
+            warm=bool(random.random() < 0.5),
             rows=int(random.choice([1, 1, 1, 4])),
             signed=bool(random.random() < 0.3),
             far=float(random.uniform(0, 12)),
@@ -97,6 +104,9 @@ class Shape:
             number = mass / float(self.share) / _budget(self.policy, value)
             each = max(1, min(round(number), RECORDS))
             parts.append(np.full(each, value * (sign if self.signed else 1)))
+        groups = [random.integers(0, self.groups, part.size) for part in parts]
+        for place, group in enumerate(groups[1:] if not self.alike else ()):
+            group[:] = place % self.groups
         values = np.clip(np.rint(np.concatenate(parts)), -MOST, MOST).astype(np.int64)
         if not self.signed:
             values = np.maximum(values, 1)
@@ -105,7 +115,7 @@ class Shape:
         return DataSet(
             "attack",
             values,
-            random.integers(0, self.groups, values.size),
+            np.concatenate(groups),
             policy=self.policy,
             bounds=(-top if self.signed else 0, top),
             units=units,
@@ -130,12 +140,14 @@ def held(shape: Shape, runs: int, seed: int) -> float:
     groups = found(data, shape.kind, grouped=grouped)
     if not grouped:
         drawn: Any = simulate(data.table, KINDS[shape.kind], share=shape.share, runs=runs, seed=seed)
-        return measured(groups[0], drawn).said
+        warm = shape.warm and warm_started(data, KINDS[shape.kind], shape.share, drawn, seed)
+        return measured(groups[0], warm or drawn).said
     runs = -(-runs // 2)
     asked = data.table.group_by("g", keys=data.keys())
     tables: Any = simulate(asked, KINDS[shape.kind], share=shape.share, runs=runs, seed=seed)
-    columns = [[one.releases[place][0] for one in tables] for place in range(len(groups))]
-    return float(np.mean([measured(group, each).said for group, each in zip(groups, columns, strict=True)]))
+    which = range(len(groups) if shape.alike else min(len(groups), len(shape.bumps)))
+    columns = {place: [one.releases[place][0] for one in tables] for place in which}
+    return float(np.mean([measured(groups[place], each).said for place, each in columns.items()]))
 
 
 def asked(runs: int, seed: int, shape: Shape) -> tuple[float, Shape]:

@@ -204,11 +204,10 @@ Qed.
 (** [warm_clip]: a choice near a known point, and at the point that is drawn the clipped total and what lies
     beyond it. *)
 Definition kept_low (b : Q) (r : row) : Z := Z.min (low r) (cap b r).
-Definition room (b : Q) (times : Z) (r : row) : Z := Qfloor (inject_Z (quanta r * times) * b).
-Definition excess (b : Q) (times : Z) (r : row) : Z :=
-  if (high r - kept_low b r <=? room b times r)%Z then (sign r * value r - kept_low b r)%Z else room b times r.
+Definition room (b times : Q) (r : row) : Z := Qfloor (inject_Z (quanta r) * (times * b)).
+Definition excess (b times : Q) (r : row) : Z := Z.min (high r - kept_low b r) (room b times r).
 (** Of those that are [here]: a total for each octave of the records that reach no further, and a mass of the rest. *)
-Fixpoint beyond_of (b : Q) (l : Z) (octaves : list Z) (here : row -> bool) : list (row -> Z) :=
+Fixpoint beyond_of (b : Q) (l : Z) (octaves : list Q) (here : row -> bool) : list (row -> Z) :=
   match octaves with
   | [] => [fun r => if here r then (quanta r / l)%Z else 0%Z]
   | times :: rest =>
@@ -216,16 +215,16 @@ Fixpoint beyond_of (b : Q) (l : Z) (octaves : list Z) (here : row -> bool) : lis
       (fun r => if here r && inside r then excess b times r else 0%Z)
       :: beyond_of b l rest (fun r => here r && negb (inside r))
   end.
-Definition beyond_scales (sa q b : Q) (l : Z) (octaves : list Z) : list Q :=
-  map (fun times => Qred (inject_Z times * (b / q / sa))) octaves ++ [Qred (1 / (sa * q * inject_Z l))].
+Definition beyond_scales (sa q b : Q) (l : Z) (octaves : list Q) : list Q :=
+  map (fun times => Qred (times * (b / q / sa))) octaves ++ [Qred (1 / (sa * q * inject_Z l))].
 Definition sides_of (signed : bool) : list (row -> bool) :=
   if signed then [fun r => (sign r =? -1)%Z; fun r => (sign r =? 1)%Z] else [fun _ => true].
 Definition outside (b : Q) (side : row -> bool) (r : row) : bool := side r && negb (high r <=? cap b r)%Z.
-Definition warm_clip_answer (s q answering beyond b : Q) (l : Z) (octaves : list Z) (signed : bool)
+Definition warm_clip_answer (s q answering beyond b : Q) (l : Z) (octaves : list Q) (signed : bool)
   (D : list row) : law :=
   Noisy (totals (clipped b :: flat_map (fun side => beyond_of b l octaves (outside b side)) (sides_of signed)) D)
     (Qred (b / q / (s * answering)) :: flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed)).
-Definition warm_clip_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Z)
+Definition warm_clip_law (s q choosing answering beyond : Q) (points climbs : list Q) (l : Z) (octaves : list Q)
   (signed : bool) (D : list row) : law :=
   Then (Flip (weighed (s * choosing * q) (map mass_above points) climbs D)) Here (length points)
     (fun j => warm_clip_answer s q answering beyond (nth j points 1) l octaves signed D).
@@ -234,7 +233,6 @@ Section Started.
 Variables (s q beyond b : Q) (l : Z) (r : row).
 Hypothesis (s_pos : 0 < s) (q_pos : 0 < q) (beyond_pos : 0 < beyond) (b_pos : 0 < b) (l_pos : (0 < l)%Z).
 Hypothesis r_ok : ok r.
-Hypothesis same_sign : (0 <= sign r * value r)%Z.
 Let e : Q := s * beyond * (inject_Z (quanta r) * q).
 
 Lemma e_pos : 0 <= e.
@@ -242,41 +240,33 @@ Proof.
   destruct r_ok as (K & _). unfold e. repeat apply Qmult_le_0_compat; try lra. now rewrite <- (Zle_Qle 0).
 Qed.
 
-Lemma room_bounds times : (0 < times)%Z ->
-  (0 <= room b times r)%Z /\ inject_Z (room b times r) <= inject_Z times * (inject_Z (quanta r) * b).
+Lemma room_bounds times : 0 < times ->
+  (0 <= room b times r)%Z /\ inject_Z (room b times r) <= times * (inject_Z (quanta r) * b).
 Proof.
-  intros T. destruct r_ok as (K & _). unfold room. split.
+  intros T. destruct r_ok as (K & _). unfold room. assert (0 < times * b) by now apply Qmult_lt_0_compat. split.
   - replace 0%Z with (Qfloor 0) by reflexivity. apply Qfloor_resp_le.
-    apply Qmult_le_0_compat; [| lra]. rewrite <- (Zle_Qle 0). nia.
-  - apply Qle_trans with (1 := Qfloor_le _). rewrite inject_Z_mult. apply Qle_lteq. right. ring.
+    apply Qmult_le_0_compat; [| lra]. now rewrite <- (Zle_Qle 0).
+  - apply Qle_trans with (1 := Qfloor_le _). apply Qle_lteq. right. ring.
 Qed.
 
-Lemma excess_cost times : (0 < times)%Z ->
-  inject_Z (Z.abs (excess b times r)) / Qred (inject_Z times * (b / q / (s * beyond))) <= e.
+Lemma excess_cost times : 0 < times -> (cap b r < high r)%Z ->
+  inject_Z (Z.abs (excess b times r)) / Qred (times * (b / q / (s * beyond))) <= e.
 Proof.
-  intros T. destruct (room_bounds times T) as [R0 R1]. destruct (cap_bounds b r r_ok b_pos) as [C0 C1].
-  assert (0 < inject_Z times) as TQ by now rewrite <- (Zlt_Qlt 0).
+  intros T H. destruct (room_bounds times T) as [R0 R1].
   assert (0 < s * beyond) as SB by (apply Qmult_lt_0_compat; assumption).
   assert (0 < b / q / (s * beyond)) as BQ
     by (apply Qlt_shift_div_l; auto; rewrite Qmult_0_l; apply Qlt_shift_div_l; auto; lra).
-  assert (cap b r <= room b times r)%Z as CR.
-  { unfold cap, room. apply Qfloor_resp_le. destruct r_ok as (K & _). rewrite inject_Z_mult.
-    assert (1 <= inject_Z times) by (change 1 with (inject_Z 1); rewrite <- Zle_Qle; lia).
-    assert (0 <= inject_Z (quanta r)) by now rewrite <- (Zle_Qle 0).
-    assert (0 <= inject_Z (quanta r) * b) by (apply Qmult_le_0_compat; lra). nra. }
   apply ratio_le with (room b times r).
   - rewrite Qred_correct. now apply Qmult_lt_0_compat.
-  - pose proof r_ok as (K & L & S & V). unfold excess, kept_low.
-    destruct (Z.leb_spec (high r - Z.min (low r) (cap b r)) (room b times r)); [| lia].
-    assert (sign r * value r <= high r)%Z by nia. lia.
+  - unfold excess, kept_low. lia.
   - apply Qle_trans with (1 := R1). rewrite Qred_correct. unfold e. apply Qle_lteq. right. field. lra.
 Qed.
 
-Lemma beyond_cost octaves here : Forall (fun t => 0 < t)%Z octaves ->
+Lemma beyond_cost octaves here : Forall (fun t => 0 < t) octaves -> (here r = true -> cap b r < high r)%Z ->
   added r (beyond_of b l octaves here) (beyond_scales (s * beyond) q b l octaves) <= if here r then e else 0.
 Proof.
   intros T. unfold beyond_scales. revert here. pose proof e_pos as E.
-  induction T as [| times octaves P T IH]; intros here; cbn [beyond_of map app added].
+  induction T as [| times octaves P T IH]; intros here H; cbn [beyond_of map app added].
   - destruct (here r); [| change (inject_Z (Z.abs 0)) with 0; unfold Qdiv; lra].
     rewrite Qplus_0_r. destruct r_ok as (K & _). assert (0 < inject_Z l) as LQ by now rewrite <- (Zlt_Qlt 0).
     assert (0 < s * beyond * q * inject_Z l) as A by (repeat apply Qmult_lt_0_compat; assumption).
@@ -292,7 +282,9 @@ Proof.
     set (more := added r _ _) in *. clearbody more.
     pose proof (excess_cost times P) as X. set (t := Qred _) in *. clearbody t.
     assert (inject_Z (Z.abs 0) / t == 0) as Z by (unfold Qdiv; change (inject_Z (Z.abs 0)) with 0; ring).
-    destruct (here r), (high r <=? room b (times + 1) r)%Z; cbn [andb negb] in *; rewrite ?Z; lra.
+    destruct (here r); [specialize (X (H eq_refl)) |];
+      destruct (high r <=? room b (times + 1) r)%Z; cbn [andb negb] in *; rewrite ?Z;
+      specialize (IH ltac:(first [exact H | discriminate])); lra.
 Qed.
 End Started.
 
@@ -310,30 +302,29 @@ Proof.
   induction octaves as [| t octaves IH]; intros here; cbn [beyond_of length]; [reflexivity |]. rewrite IH. lia.
 Qed.
 
-Lemma beyond_scales_pos sa q b l octaves : 0 < sa -> 0 < q -> 0 < b -> (0 < l)%Z -> Forall (fun t => 0 < t)%Z octaves ->
+Lemma beyond_scales_pos sa q b l octaves : 0 < sa -> 0 < q -> 0 < b -> (0 < l)%Z -> Forall (fun t => 0 < t) octaves ->
   Forall (fun t => 0 < t) (beyond_scales sa q b l octaves).
 Proof.
   intros S Q B L T. assert (0 < inject_Z l) as LQ by now rewrite <- (Zlt_Qlt 0).
   apply Forall_app. split.
-  - apply Forall_map. apply Forall_impl with (2 := T). intros t P. rewrite Qred_correct. apply Qmult_lt_0_compat.
-    + now rewrite <- (Zlt_Qlt 0).
-    + apply Qlt_shift_div_l; auto. rewrite Qmult_0_l. apply Qlt_shift_div_l; lra.
+  - apply Forall_map. apply Forall_impl with (2 := T). intros t P. rewrite Qred_correct. apply Qmult_lt_0_compat; auto.
+    apply Qlt_shift_div_l; auto. rewrite Qmult_0_l. apply Qlt_shift_div_l; lra.
   - repeat constructor. rewrite Qred_correct. apply Qlt_shift_div_l; [repeat apply Qmult_lt_0_compat; assumption | lra].
 Qed.
 
 (** The theorem of warm_clip.md: the known point moves public costs only, so the choice costs its part; at the point
     that is drawn a record has one sign and is in one octave beyond it at most, of which it moves the total by no more
     than that octave's noise hides, or the mass further up by its budget; and the clipped total is that of clip.md.
-    Of a record's value its cell's upper end must be right, and its sign. *)
+    Of a record's value its cell's upper end must be right. *)
 Theorem warm_clip_private reads s q choosing answering beyond points climbs l octaves signed r D D' :
   0 < s -> 0 < q -> 0 <= choosing -> 0 < answering -> 0 < beyond -> choosing + answering + beyond <= 1 ->
-  Forall (fun b => 0 < b) points -> points <> [] -> (0 < l)%Z -> Forall (fun t => 0 < t)%Z octaves ->
-  ok r -> (0 <= sign r * value r)%Z -> adds r D D' ->
+  Forall (fun b => 0 < b) points -> points <> [] -> (0 < l)%Z -> Forall (fun t => 0 < t) octaves ->
+  ok r -> adds r D D' ->
   within (Q2R (s * (inject_Z (quanta r) * q)))
     (denote reads (warm_clip_law s q choosing answering beyond points climbs l octaves signed D))
     (denote reads (warm_clip_law s q choosing answering beyond points climbs l octaves signed D')).
 Proof.
-  intros S Q C A B One P NE L T O V N. unfold warm_clip_law. pose proof O as (K & _).
+  intros S Q C A B One P NE L T O N. unfold warm_clip_law. pose proof O as (K & _).
   assert (0 <= inject_Z (quanta r)) as KQ by now rewrite <- (Zle_Qle 0).
   assert (0 <= s * (inject_Z (quanta r) * q)) as SE by (repeat apply Qmult_le_0_compat; lra).
   apply within_le with (Q2R (s * choosing * q * inject_Z (quanta r))
@@ -364,7 +355,10 @@ Proof.
         (flat_map (fun _ => beyond_scales (s * beyond) q b l octaves) (sides_of signed))
         <= s * beyond * (inject_Z (quanta r) * q)) as Y.
       { pose proof (e_pos s q beyond r S Q B O) as EP.
-        pose proof (fun side => beyond_cost s q beyond b l r S Q B BP L O V octaves (outside b side) T) as Cost.
+        assert (forall side, outside b side r = true -> (cap b r < high r)%Z) as Far.
+        { intros side H. apply andb_true_iff in H as [_ H]. now apply negb_true_iff, Z.leb_gt in H. }
+        pose proof (fun side =>
+          beyond_cost s q beyond b l r S Q B BP L O octaves (outside b side) T (Far side)) as Cost.
         unfold sides_of. destruct signed; cbn [flat_map]; rewrite ?app_nil_r.
         - rewrite added_app by apply beyond_length.
           pose proof (Cost (fun r => (sign r =? -1)%Z)) as C1. pose proof (Cost (fun r => (sign r =? 1)%Z)) as C2.

@@ -116,12 +116,12 @@ Definition agrees_choice (s q fine : Q) (places : list (Z * Z * Z * nat)) (eight
   lt0 s && lt0 q && Qle_bool 0 fine && Qle_bool fine 1 && negb (length windows =? 0)%nat && forallb okb D
   && formed L && same L (choice_law s q fine (place_of places) eighths climbs windows D).
 
-Definition agrees_warm_clip (s q choosing answering beyond : Q) (bs climbs : list Q) (l : Z) (octaves : list Z)
+Definition agrees_warm_clip (s q choosing answering beyond : Q) (bs climbs : list Q) (l : Z) (octaves : list Q)
   (signed : bool) (D : list row) (L : law) : bool :=
   lt0 s && lt0 q && Qle_bool 0 choosing && lt0 answering && lt0 beyond
   && Qle_bool (choosing + answering + beyond) 1 && forallb lt0 bs && negb (length bs =? 0)%nat && (0 <? l)%Z
-  && forallb (Z.ltb 0) octaves && forallb (fun r => okb r && (0 <=? sign r * value r)%Z) D
-  && formed L && same L (warm_clip_law s q choosing answering beyond bs climbs l octaves signed D).
+  && forallb lt0 octaves && forallb okb D && formed L
+  && same L (warm_clip_law s q choosing answering beyond bs climbs l octaves signed D).
 Definition agrees_joint (P : public) (largest : Z) (groups : nat) (D : list privacy_unit) (L : law) : bool :=
   sound_publicb P && (0 <=? largest)%Z && forallb (fun u => okb (whole_of u)) D
   && formed L && same L (joint_law P largest groups D).
@@ -244,13 +244,12 @@ Proof.
   intros N [[[[[[[[[[[[S Q] C] A] B] One] P] NE] LP] OC] _] _] Same] [[[_ O] _] Same'].
   apply (tied _ _ _ (denote reads (warm_clip_law s q choosing answering beyond bs climbs l octaves signed D))
     (denote reads (warm_clip_law s q choosing answering beyond bs climbs l octaves signed D'))); auto using same_sound.
-  specialize (O r (adds_in r D D' N)). apply andb_true_iff in O. destruct O as [O V].
+  specialize (O r (adds_in r D D' N)).
   apply warm_clip_private; auto using lt0_sound, okb_sound; try now apply Qle_bool_iff.
   - apply Forall_forall. auto using lt0_sound.
   - now destruct bs.
   - now apply Z.ltb_lt.
-  - apply Forall_forall. intros t I. now apply Z.ltb_lt, OC.
-  - now apply Z.leb_le.
+  - apply Forall_forall. auto using lt0_sound.
 Qed.
 
 (** The same of units in several groups. *)

@@ -228,7 +228,7 @@ def from_a_known_point(random: Random, names: Names) -> str:
         f"{rational(table.share)} {rational(LEVELS.quantum)} {parts}",
         rationals(points.per_quantum(place) for place in range(len(points.numerators))),
         rationals(mechanism.climbs(table.empty, at)),
-        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {integers(mechanism.times)}",
+        f"{integer(mechanism._lattice(table.empty, table.share))}%Z {rationals(mechanism.times)}",
         str(signed).lower(),
     )
     law = names.law(mechanism.law(table.cells, table.share))

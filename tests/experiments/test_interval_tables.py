@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from experiments.interval_tables import Pairs, aims, by_kind, paired, read, warmed
+from experiments.intervals import DataSet, found
+from prdp.plan.queries import Count
+from prdp.release.bias import Clipping
+from prdp.testing import simulate
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments"
@@ -39,3 +46,19 @@ def test_the_page_of_questions_repeats_rows_of_groups() -> None:
 def test_other_widths_are_noticed() -> None:
     wider = [(one, replace(two, width=2 * two.width)) for one, two in PAIRS]
     assert not rows(by_kind(wider)) & set(PAGE)
+
+
+def test_units_that_are_excluded_count_for_what_they_were_allowed() -> None:
+    """One unit has as many rows as all others together: what is said leaves most of them out."""
+    others = 3_000
+    units = np.concatenate([np.arange(others), np.full(others, others)])
+    table = DataSet("t", np.ones(2 * others, np.int64), np.arange(2 * others) % 2, policy="1", units=units)
+    group, _ = found(table, "count", grouped=True)
+    drawn = simulate(table.table.group_by("g", keys=[0, 1]), Count(), share=1, runs=20, seed=1)
+    for answer in (one.releases[0][0] for one in drawn):
+        said, same = group.said(answer)
+        assert said == same
+        assert others / 2 < said < 1.1 * others / 2 < group.truth
+        assert isinstance(answer.clipping, Clipping)
+        allowed = float(answer.clipping.at * answer.step)  # rows of a unit, whose budget is 1
+        assert said == pytest.approx(others / 2 + allowed / 2, abs=1e-3)

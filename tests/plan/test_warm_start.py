@@ -67,14 +67,16 @@ def test_a_question_starts_from_where_one_about_the_same_records_clipped() -> No
     }
     found = {name: warm_start_of(plan, entry(3, older, at=7)) for name, plan in plans.items()}
     words = "sum of v where age >= 40 AND v > 0, by clip, range 0 to 1000000000 in steps of 1"
-    known = {"at": "7", "charge": 3, "question": words, "close": True, "tail_factor": 8}
+    known = {"at": "7", "charge": 3, "question": words, "close": True, "tail_factor": "8"}
     assert found.pop("same") == {SUM: known}
     assert not any(found.values())
 
 
-@pytest.mark.parametrize(("selected", "measured"), [(None, 8), ("1.41", 2), ("2", 2), ("2.8", 4), ("8", 8)])
+@pytest.mark.parametrize(
+    ("selected", "measured"), [(None, "8"), ("1.41", "3/2"), ("2", "2"), ("2.8", "3"), ("4", "4"), ("8", "8")]
+)
 def test_what_lies_beyond_is_measured_as_far_as_the_earlier_interval_reached(
-    selected: str | None, measured: int
+    selected: str | None, measured: str
 ) -> None:
     table = opened()
     factors = None if selected is None else (Fraction(selected),) * 2
@@ -85,12 +87,12 @@ def test_what_lies_beyond_is_measured_as_far_as_the_earlier_interval_reached(
 def test_a_warm_start_of_before_measures_as_far_as_it_did() -> None:
     (query,) = opened().plan(prdp.sum("v"), share=TENTH).queries
     known = {"at": "7", "charge": 0, "question": "sum of v", "close": True}
-    for more, factor in (({}, 8), ({"tail_factor": 4}, 4)):
+    for more, factor in (({}, 8), ({"tail_factor": 4}, 4), ({"tail_factor": "3/2"}, Fraction(3, 2))):
         (warm,) = warm_started([query], json.dumps({SUM: known | more}))
         assert isinstance(warm.steps[0].mechanism, WarmClip)
         assert warm.steps[0].mechanism.tail_factor == factor
     with pytest.raises(LedgerError, match="cannot be read"):
-        warm_started([query], json.dumps({SUM: known | {"tail_factor": 3}}))
+        warm_started([query], json.dumps({SUM: known | {"tail_factor": "5"}}))
 
 
 def test_no_point_is_taken_from_a_smaller_share() -> None:

@@ -333,7 +333,7 @@ def _beyond(form: dict[str, Any]) -> ExcludedTail:
         further=tuple(map(_whole, form["further"])),
         scale=_fraction(form["scale"]),
         worth=_fraction(form["worth"]),
-        times=tuple(map(_whole, form.get("times", OCTAVES))),  # three octaves were measured at first
+        times=tuple(map(_fraction, form.get("times", OCTAVES))),  # three octaves were measured at first
     )
 
 

@@ -50,9 +50,9 @@ class WarmClip:
     Why:
         The known point moves public penalties only. Adding r raises the mass that a point would clip by at
         most E(r), so the choice costs a₁ · share · E(r). At the point b that is drawn, r is either in the
-        band up to R · b, whose sum it moves by at most (R - 1) · b · E(r), the noise's scale times
+        band up to T · b, whose sum it moves by at most (T - 1) · b · E(r), the noise's scale times
         a₃ · share · E(r), or beyond it, or in neither; and it moves the clipped total by at most b · E(r).
-        R is public. The parts a₁ + a₃ + a₂ make 1. In full: proofs/warm_clip.md.
+        T is public. The parts a₁ + a₃ + a₂ make 1. In full: proofs/warm_clip.md.
 
     Attributes:
         clip: How the question is answered where no point is known.
@@ -74,7 +74,7 @@ class WarmClip:
     up: Fraction = UP
     down: Fraction = DOWN[True]
     mass_bits: int = 50
-    tail_factor: int = TAIL_FACTORS[-1]
+    tail_factor: Fraction = TAIL_FACTORS[-1]
 
     name = "clip"
 
@@ -89,7 +89,7 @@ class WarmClip:
         share: Fraction,
         at: Fraction,
         words: str,
-        tail_factor: int = TAIL_FACTORS[-1],
+        tail_factor: Fraction = TAIL_FACTORS[-1],
         *,
         close: bool,
     ) -> WarmClip:
@@ -165,7 +165,7 @@ class WarmClip:
         return Noisy(tuple(values), tuple(noises))
 
     @property
-    def times(self) -> tuple[int, ...]:
+    def times(self) -> tuple[Fraction, ...]:
         """By how many caps records of each measured band are above their own at most: there is one band."""
         return (self.tail_factor - 1,)
 
@@ -214,7 +214,7 @@ class WarmClip:
             worth=Points.spanning(summary, _STRIDE).per_quantum(place) * self._lattice(summary, share),
             times=self.times,
         )
-        selected = (Fraction(self.tail_factor),) * 2
+        selected = (self.tail_factor,) * 2
         return replace(found, evidence=Fraction(0), measured=measured, selected=selected)
 
 
@@ -254,28 +254,26 @@ def _with(answer_at: Answer, total: int, *values: int) -> Answer:
 
 
 def excesses(
-    summary: Summary, points: Points, place: int, lattice: int, bands: tuple[int, ...]
+    summary: Summary, points: Points, place: int, lattice: int, bands: tuple[Fraction, ...]
 ) -> Iterator[int]:
-    """Yield, for each band beyond a point, what its records have there; last, the budget mass further up.
+    """Yield, for each band beyond a point, what its records may have there; last, the budget mass further up.
 
-    A record is in the first band whose end its cell's upper end does not pass, and counts for what its
-    value has beyond what the point lets it count for: at most the band's number of times that, whatever its
-    cell is. Masses are on a lattice of so many quanta.
+    A record is in the first band whose end its cell's upper end does not pass, and counts for what that end
+    has beyond what the point lets it count for: at most the band's number of times that. Masses are on a
+    lattice of so many quanta.
     """
     cells = summary.cells
 
-    def most(times: int) -> Column:
-        return cells.by_budget(lambda quanta: quanta * times * points.numerators[place] // points.denominator)
+    def most(times: Fraction) -> Column:
+        point = times * points.numerators[place] / points.denominator
+        return cells.by_budget(lambda quanta: quanta * point.numerator // point.denominator)
 
-    kept = np.minimum(cells.low, cap := most(1))
-    size = product(cells.sign, cells.total)
-    excess = plus(size, -product(cells.count, kept))
+    cap = most(Fraction(1))
+    excess = plus(cells.high, -np.minimum(cells.low, cap))
     band: Places = np.where(cells.high <= cap, 0, len(bands) + 1)
     counted = cells.masses(lattice)
     for number, times in reversed(list(enumerate(bands, start=1))):
         here = (cells.high > cap) & (cells.high <= most(times + 1))
         band[here] = number
-        room = most(times)
-        within = plus(cells.high, -kept) <= room
-        counted = np.where(here, np.where(within, excess, product(cells.count, room)), counted)
+        counted = np.where(here, product(cells.count, np.minimum(excess, most(times))), counted)
     yield from totals_at(band, exact_column(counted.tolist()), len(bands) + 2)[1:]

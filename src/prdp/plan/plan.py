@@ -125,7 +125,7 @@ def warm_start_for(queries: Sequence[QueryPlan], asker: Asker, answered: Answere
                 rank = (snapshot, part.share, charge.number)
                 if kind not in best or rank > best[kind][0]:
                     close = snapshot and part.share < _MUCH * shares[kind]
-                    covered = {} if part.chosen is not None else {"tail_factor": _covered(clipping)}
+                    covered = {} if part.chosen is not None else {"tail_factor": spelled(_covered(clipping))}
                     best[kind] = (rank, _kept(charge, at, close=close) | covered)
     return json.dumps({kind: best[kind][1] for kind in sorted(best)}, ensure_ascii=False) if best else None
 
@@ -135,7 +135,7 @@ def _kept(charge: AnsweredCharge, at: Fraction, *, close: bool) -> dict[str, Any
     return {"at": spelled(at), "charge": charge.number, "question": question, "close": close}
 
 
-def _covered(clipping: Clipping | None) -> int:
+def _covered(clipping: Clipping | None) -> Fraction:
     """Return the tail factor, of those that can be measured up to, that a release's interval covered."""
     if clipping is None or clipping.nothing:
         return TAIL_FACTORS[0]
@@ -175,7 +175,7 @@ def _warm_clip(query: QueryPlan, known: Mapping[str, tuple[Fraction, Mapping[str
             clip = step.mechanism
             assert isinstance(clip, Clip)  # noqa: S101  (see _kinds_of)
             words, close = f"the clipping threshold of {_charge(known_point)}", bool(known_point["close"])
-            covered = int(known_point.get("tail_factor", TAIL_FACTORS[-1]))
+            covered = Fraction(known_point.get("tail_factor", TAIL_FACTORS[-1]))
             if covered not in TAIL_FACTORS:
                 raise ValueError("what lies beyond a point is not measured up to there")
             warm = WarmClip.tuned(clip, step.drawn_share, at / round_to, words, covered, close=close)

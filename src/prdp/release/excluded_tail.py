@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-OCTAVES = (1, 3, 7)
-"""Excess over its cap of a record's value, in caps, for those up to 2, 4 and 8 times as high."""
+TAIL_FACTORS = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4), Fraction(8))
+"""Tail factors up to which what lies beyond a clipping point is measured: the menu of sums, rounded up."""
 
-TAIL_FACTORS = (2, 4, 8)
-"""Tail factors up to which what lies beyond a clipping point is measured."""
+OCTAVES = (Fraction(1), Fraction(3), Fraction(7))
+"""Excess over its cap of a record's value, in caps, for those up to 2, 4 and 8 times as high."""
 
 _MANY = 10
 """Number of noise scales that a mass further up exceeds once in 40,000 times."""
@@ -47,7 +47,7 @@ class ExcludedTail:
     further: tuple[int, ...]
     scale: Fraction
     worth: Fraction
-    times: tuple[int, ...] = OCTAVES
+    times: tuple[Fraction, ...] = OCTAVES
 
     def filled(self, values: tuple[int, ...]) -> ExcludedTail:
         """Return the same with what was drawn: for each side its octaves, and the mass further up.
