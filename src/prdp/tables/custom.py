@@ -118,7 +118,7 @@ def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
     """
     if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
         raise InvalidRequest(
-            f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
+            f"run takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
             "prdp.adapters.opendp(make) turns an OpenDP measurement into one."
         )
     ready = getattr(mechanism, "ready", None)
@@ -385,11 +385,11 @@ def custom_plan(
     """Return what will be done to run a mechanism, or refuse it by public facts."""
     if isinstance(columns, str | bytes) or not isinstance(columns, Sequence) or not columns:
         raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
-    known = tuple(known_column(column, planner.schema, "release") for column in columns)
+    known = tuple(known_column(column, planner.schema, "run") for column in columns)
     for column in known:
         if planner.schema[column].kind is Kind.OTHER:
             raise InvalidRequest(
-                f"release cannot hand out {column!r}, which holds {planner.schema[column].native}."
+                f"run cannot hand out {column!r}, which holds {planner.schema[column].native}."
             )
     if len(set(known)) < len(known):
         raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
@@ -416,7 +416,7 @@ def refuse_unless_run(name: str | None) -> None:
     if name is not None and not _is_name(name):
         raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
     if find_spec("pyarrow") is None:
-        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+        raise InvalidRequest("run hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
 
 
 def own_name(mechanism: Mechanism) -> str:
