@@ -156,6 +156,10 @@ class RunFacts(Protocol):
         """Filter of the records; None for all."""
 
     @property
+    def over(self) -> tuple[str, ...]:
+        """The joined tables; none for one table."""
+
+    @property
     def source(self) -> str:
         """The SQL of a relation; empty for plain tables."""
 
@@ -222,6 +226,8 @@ class CustomPlan:
         asked: dict[str, Any] = {"query": "custom", "name": self.name, "columns": list(self.columns)}
         asked |= {"named": self.named, "sample": self.sample, "method": "framework", "share": str(self.share)}
         facts: dict[str, Any] = {"ask": [asked | {"beta": str(self.beta), "split": str(self.split)}]}
+        if self.planner.over:
+            facts["over"] = sorted(self.planner.over)
         if self.planner.source:
             facts["source"] = self.planner.source
         if self.planner.where is not None:
@@ -295,6 +301,7 @@ class CustomPlan:
         if came.interrupted:
             self._interrupted.set()
         words = f"{self.name} of {', '.join(self.columns)}"
+        words += f" over {', '.join(facts.over)}" if facts.over else ""
         return CustomRelease(
             question=words if facts.where is None else f"{words} where {canonical(facts.where)}",
             value=came.value,
@@ -385,6 +392,7 @@ def custom_plan(
     """Return what will be done to run a mechanism, or refuse it by public facts."""
     if isinstance(columns, str | bytes) or not isinstance(columns, Sequence) or not columns:
         raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
+    planner.refuse_elsewhere(*columns)
     known = tuple(known_column(column, planner.schema, "run") for column in columns)
     for column in known:
         if planner.schema[column].kind is Kind.OTHER:
