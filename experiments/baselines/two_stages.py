@@ -34,7 +34,7 @@ class Reading:
     first: Fraction
     rest: Fraction
     scan: int = 6
-    above: int = 2
+    above: Fraction = Fraction(2)
     share: Fraction = Fraction(1)
 
     @property
@@ -117,7 +117,7 @@ class Base:
 
     def maxima(self, runs: int, random: np.random.Generator) -> Floats:
         """Return a value that about a slack of records exceed, by the exponential mechanism on all values."""
-        slack = self.reading.above / self.epsilon * math.log(2 * (self.largest + 1) / _BETA)
+        slack = float(self.reading.above) / self.epsilon * math.log(2 * (self.largest + 1) / _BETA)
         firsts, lasts, weights = value_law(self.kept, self.largest, self.epsilon, slack)
         parts = np.exp(weights - weights.max())
         chosen = random.choice(parts.size, runs, p=parts / parts.sum())

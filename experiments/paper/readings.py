@@ -23,6 +23,7 @@ from experiments.yardsticks import Floats, trimmed
 
 _HALF, _WHOLE, _TWO_THIRDS = Fraction(1, 2), Fraction(1), Fraction(2, 3)
 HALVES = "halves, slack 6"
+THREE_QUARTERS = "halves, three quarters of the slack"
 FITTING: Mapping[Question, str] = {"sum": "first stage whole, slack 1", "max": "both whole"}
 READINGS: Mapping[Question, Mapping[str, Reading]] = {
     "sum": {
@@ -37,6 +38,7 @@ READINGS: Mapping[Question, Mapping[str, Reading]] = {
     },
     "max": {
         "halves": Reading(_HALF, _HALF),
+        THREE_QUARTERS: Reading(_HALF, _HALF, above=Fraction(3, 2)),
         "first stage whole": Reading(_WHOLE, _HALF),
         "M whole": Reading(_HALF, _WHOLE),
         FITTING["max"]: Reading(_WHOLE, _WHOLE),

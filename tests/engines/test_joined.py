@@ -16,12 +16,12 @@ from prdp.cells.summary import Summary
 from prdp.cells.units import Caps
 from prdp.engines.duckdb.engine import open_tables
 from prdp.engines.sql_engine import SqlEngine
-from prdp.plan.divided import DividedRead
+from prdp.plan.divided import DividedRead, DividedRowRead
 from prdp.plan.reads import UnitRead
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.testing.join_contract import COLUMNS, JoinContract, Tables
 from prdp.testing.reference import reference_scaled, reference_units
-from prdp.testing.reference_divided import reference_divided
+from prdp.testing.reference_divided import reference_divided, reference_divided_rows
 
 ARROW = {"VARCHAR": pyarrow.string(), "DOUBLE": pyarrow.float64(), "BIGINT": pyarrow.int64()}
 
@@ -96,6 +96,10 @@ class PythonTables:
 
     def divided(self, reading: DividedRead) -> tuple[Any, ...]:
         return reference_divided(self.tables, reading)
+
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        found = reference_divided_rows(self.tables, reading)
+        return pyarrow.Table.from_pylist([row for row, _ in found]), pyarrow.array([at for _, at in found])
 
 
 class TestPython(JoinContract):
@@ -189,7 +193,16 @@ class ForgetsToCut(PythonTables):
         return super().scale_units(reading, most, count_rows=count_rows)
 
 
+class WholeBudgets(PythonTables):
+    """Hands out each result with the budget of its unit, undivided."""
+
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        rows, levels = super().divided_rows(reading)
+        return rows, pyarrow.array([reading.levels.top] * len(levels))
+
+
 ALL = "test_results_are_folded_by_the_unit_that_they_belong_to"
+HANDED_OUT = "test_results_are_handed_out_with_parts_of_their_unit_s_budget"
 GROUPS = "test_an_unit_is_in_one_group_of_units_at_most"
 SHARED = "test_what_units_add_to_several_groups_is_scaled_down_together"
 
@@ -206,6 +219,9 @@ SHARED = "test_what_units_add_to_several_groups_is_scaled_down_together"
         (FiltersBeforeLevels, ALL),
         (ForgetsTheFilter, ALL),
         (ForgetsToCut, SHARED),
+        (with_tables(rows_doubled), HANDED_OUT),
+        (with_tables(invalid_skipped), HANDED_OUT),
+        (WholeBudgets, HANDED_OUT),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )

@@ -12,11 +12,13 @@ import pytest
 from prdp.cells.summary import Summary
 from prdp.declare.units import PrivacyUnit
 from prdp.mechanisms.choice import Choice
+from prdp.mechanisms.framework import LaplaceCount, PaperFramework, UniversalSum
 from prdp.mechanisms.naive import Naive
-from prdp.noise.laws import Law
+from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.noise.laws import Law, Noisy
 from prdp.testing.exact_loss import worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact import test_choice
+from tests.exact import test_choice, test_framework
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
 from tests.exact.units_universe import SQUARES, UNITS, Record, budget, folded, rows_of, unit, with_budget
 from tests.exact.universe import MEASURE, POLICY
@@ -103,6 +105,42 @@ class TestNaive(TestMax):
             return replace(right, noises=noises)
 
         return {"noise for one row": Twin(for_one_row)}
+
+
+class TestFramework(TestSum):
+    """Algorithm 2 where a unit is one record: its domain is that of its least budget."""
+
+    mechanism = PaperFramework(UniversalSum(), test_framework.SPLIT)
+    variant_of = test_framework.TestSum
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        name: test_framework.parts(3)[name] for name in ("counts", "domain 3")
+    }
+    max_records = 1
+    edge_stride = 8
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return folded(rows_of(records))
+
+    def twins(self) -> Mapping[str, Twin]:
+        wrong = test_framework.TwoDomainsTooMany(UniversalSum(), test_framework.SPLIT)
+        return {"two domains too many": Twin(wrong.law, "domain 3")}
+
+
+class OneRowEach(LaplaceCount):
+    """Counts all rows of units with noise that hides one."""
+
+    def law(self, kept: Summary, epsilon: Fraction, beta: Fraction) -> Noisy:  # noqa: ARG002
+        return Noisy((kept.clipped_total(kept.largest),), (DiscreteLaplace(1 / epsilon),))
+
+
+class TestFrameworkCount(TestFramework):
+    records = (*UNITS, unit(*[(1, 0.6, True, "a")] * 3))
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return folded(rows_of(records), None)
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"noise for one row": Twin(PaperFramework(OneRowEach(), test_framework.SPLIT).law, "domain 3")}
 
 
 # Twins of the folding itself: each makes another table of units from the same rows.

@@ -64,6 +64,7 @@ def test_only_halves_and_reduced_shares_cost_the_budget() -> None:
         "halves",
         "halves, slack 1",
         "halves, slack 6",
+        "halves, three quarters of the slack",
         "both whole, at share 1/2",
         "first stage whole, slack 1, at share 2/3",
     }

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -267,6 +268,60 @@ def test_queries_that_divide_a_record_s_budget_are_answered_and_charged_once(ask
     assert first.value == pytest.approx(truth, rel=0.05)
     assert ask(join) == first
     assert join.ledger.remaining == Fraction(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("query", "truth"),
+    [(prdp.count(), 2000), (prdp.sum("price"), 39_000), (prdp.mean("price"), 19.5)],
+    ids=str,
+)
+def test_the_framework_answers_as_a_table_of_the_same_units_does(query: Any, truth: float) -> None:
+    rows = [(number % 500, number % 40) for number in range(2000)]
+    own, orders = [(key, 3.0) for key in range(500)], [(key, key, "a") for key in range(500)]
+    join = opened(tables(own, orders, rows), synthetic=True, **RICH)
+    table = prdp.open(
+        {"id": np.array([key for key, _ in rows]), "price": np.array([price for _, price in rows])},
+        privacy_unit="id",
+        synthetic=True,
+        **RICH,
+    )
+    method = prdp.methods.Framework(split="1/2", beta="1/20")
+    of_join, of_table = (
+        [release.exact for release in simulate(one, query, method=method, share="1/8", runs=5, seed=1)]
+        for one in (join.over("items"), table)
+    )
+    assert of_join == of_table
+    assert float(of_join[0]) == pytest.approx(truth, rel=0.1)
+
+
+def test_a_mechanism_of_ones_own_sees_results_with_parts_of_their_record_s_budget() -> None:
+    """A customer with 4 items has a quarter of the budget for each; another join is another question."""
+    items = [(order, price) for order in range(100) for price in range(4 if order < 50 else 1)]
+    customers, orders = [(key, 2.0) for key in range(100)], [(key, key, "a") for key in range(100)]
+    join = opened(tables(customers, orders, items), policy=prdp.Policy.column("eps", at_least=1, at_most=2))
+    seen: list[tuple[Any, Fraction]] = []
+
+    def rows_of(rows: Any, epsilon: Fraction, beta: Fraction) -> int:
+        assert beta == Fraction(1, 1000)
+        seen.append((rows, epsilon))
+        return 7
+
+    kept: dict[str, Any] = {"share": "1/4", "split": "1/2", "beta": "1/1000", "name": "rows"}
+    dear = join.over("items").filter("price < 9")
+    release = dear.run(rows_of, columns=["price", "id"], **kept)
+    rows, epsilon = seen[0]
+    assert rows.column_names == ["price", "id"]
+    assert set(rows["id"].to_pylist()) >= set(range(50, 100))
+    most = Fraction(2) / 4 if rows.num_rows > 50 else Fraction(2)
+    assert epsilon <= most * Fraction(1, 8)
+    assert dear.run(rows_of, columns=["price", "id"], **kept) == release
+    assert "over customers, orders, items" in release.question
+    join.over("orders").run(rows_of, columns=["id"], **kept)
+    assert join.run(rows_of, columns=["id"], **kept).question == "rows of id over customers"
+    assert len(seen) == 3
+    assert join.ledger.remaining == Fraction(1, 4)
+    with pytest.raises(InvalidRequest, match=r"price.*items"):
+        join.run(rows_of, columns=["price"], share="1/8")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,13 @@ class UnitEngine(Protocol):
             EngineFailure: As in ``Engine.summarise``.
         """
 
+    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
+        """Return rows of units as an Arrow table, and the levels of their parts of budgets.
+
+        Raises:
+            EngineFailure: As in ``Engine.summarise``.
+        """
+
 
 class JoinEngine(UnitEngine, Protocol):
     """A reader of several tables, for the rows of units that are results of a join."""
@@ -112,13 +119,6 @@ class Engine(UnitEngine, Protocol):
 
         A key is the bytes of a text, a whole number, a double (minus zero is zero), microseconds since 1970,
         0 or 1; it has one row, and none if it is NULL or NaN. Of units, see proofs/keys.md.
-
-        Raises:
-            EngineFailure: As in ``summarise``.
-        """
-
-    def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
-        """Return rows of units as an Arrow table, and the levels of their parts of budgets.
 
         Raises:
             EngineFailure: As in ``summarise``.

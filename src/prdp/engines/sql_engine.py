@@ -333,7 +333,7 @@ class SqlEngine(InOneProcess):
 
     def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
         """Return rows of units as an Arrow table, and the levels of their parts of budgets."""
-        return self._handed_out(divided_rows_statement(reading, self.schema, self.records))
+        return self._handed_out(divided_rows_statement(reading, self.schemas, self.database.slots))
 
     def has_twice(self, table: str, column: str) -> bool:
         """Return whether a value occurs in several rows of a public table's column; texts are their bytes."""
@@ -406,7 +406,7 @@ class SqlEngine(InOneProcess):
             found = tuple(one.sql for one in self._divided(read))
         elif isinstance(read, DividedRowRead):
             drawn = replace(read, read=replace(read.read, least=_DRAWN))
-            found = (divided_rows_statement(drawn, self.schema, self.records),)
+            found = (divided_rows_statement(drawn, self.schemas, self.database.slots),)
         elif isinstance(read, CellRead):
             cells = self._cells(read)
             found = (cells.sql, *cells.later)

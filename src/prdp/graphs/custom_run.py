@@ -39,6 +39,7 @@ class KeptFacts:
     source: str
     snapshot: str
     bounds: Bounds = field(default_factory=dict)
+    over: tuple[str, ...] = ()
 
     def region(self) -> str | None:
         """Charge everybody: a result may use any record."""

@@ -76,7 +76,7 @@ class DividedRowRead(Whole):
 
     Attributes:
         read: The rows; its levels are those of divided budgets.
-        unit: Who is protected with all their rows; of one table.
+        unit: Who is protected with all their rows.
         levels: The grid of undivided budgets.
     """
 

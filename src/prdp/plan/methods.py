@@ -282,6 +282,11 @@ def _rank(terms: MethodTerms) -> Rank:
     return replace(tuned(None), words=UNITS_ALIKE, full=full)
 
 
+def _one_count(terms: MethodTerms) -> Base:
+    """Return the base of a count: of units' rows a sum, since a unit adds as many as it has."""
+    return LaplaceCount() if terms.rows == 1 else UniversalSum()
+
+
 def _one_quantile(terms: MethodTerms) -> Base:
     if len(terms.query.at) > 1:
         raise InvalidRequest("method='framework' finds one quantile at a time: ask for each of them.")
@@ -289,6 +294,7 @@ def _one_quantile(terms: MethodTerms) -> Base:
 
 
 _FRAMEWORK: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "split")}
+_FOLDED: dict[str, Any] = _FRAMEWORK | {"for_units": True}
 _PARTITION: dict[str, Any] = {"reads": cells_by_level, "options": ("beta", "graded")}
 _CLIP: dict[str, Any] = {"for_units": True, "unit_groups": True, "deep": True}
 _NAIVE: dict[str, Any] = {"for_units": True}
@@ -369,13 +375,13 @@ def _farthest(*, lowest: bool) -> tuple[Method, ...]:
 COUNT = (
     Method("clip", _clip, select_input=counted, **_CLIP),
     Method("partition", _partition, select_input=counted, **_PARTITION),
-    Method("framework", _framework(lambda _: LaplaceCount()), select_input=counted, **_FRAMEWORK),
+    Method("framework", _framework(_one_count), select_input=counted, **_FOLDED),
     Method("naive", lambda _: Naive(), select_input=counted, **_NAIVE),
 )
 SUM = (
     Method("clip", _clip_values, **_CLIP),
     Method("partition", _partition, **_PARTITION),
-    Method("framework", _framework(lambda _: UniversalSum()), **_FRAMEWORK),
+    Method("framework", _framework(lambda _: UniversalSum()), **_FOLDED),
     Method("naive", lambda _: Naive(), **_NAIVE),
     Method("additive", additive, for_units=True, fineness=_ADDITIVE_FINENESS),
 )

@@ -118,7 +118,7 @@ def refuse_unless_mechanism(mechanism: object, columns: Schema) -> None:
     """
     if not callable(mechanism) or isinstance(mechanism, type) or not _takes_three(mechanism):
         raise InvalidRequest(
-            f"release takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
+            f"run takes a mechanism, a function of (rows, epsilon, beta), and not {mechanism!r}. "
             "prdp.adapters.opendp(make) turns an OpenDP measurement into one."
         )
     ready = getattr(mechanism, "ready", None)
@@ -154,6 +154,10 @@ class RunFacts(Protocol):
     @property
     def where(self) -> Node | None:
         """Filter of the records; None for all."""
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The joined tables; none for one table."""
 
     @property
     def source(self) -> str:
@@ -222,6 +226,8 @@ class CustomPlan:
         asked: dict[str, Any] = {"query": "custom", "name": self.name, "columns": list(self.columns)}
         asked |= {"named": self.named, "sample": self.sample, "method": "framework", "share": str(self.share)}
         facts: dict[str, Any] = {"ask": [asked | {"beta": str(self.beta), "split": str(self.split)}]}
+        if self.planner.over:
+            facts["over"] = sorted(self.planner.over)
         if self.planner.source:
             facts["source"] = self.planner.source
         if self.planner.where is not None:
@@ -295,6 +301,7 @@ class CustomPlan:
         if came.interrupted:
             self._interrupted.set()
         words = f"{self.name} of {', '.join(self.columns)}"
+        words += f" over {', '.join(facts.over)}" if facts.over else ""
         return CustomRelease(
             question=words if facts.where is None else f"{words} where {canonical(facts.where)}",
             value=came.value,
@@ -385,11 +392,12 @@ def custom_plan(
     """Return what will be done to run a mechanism, or refuse it by public facts."""
     if isinstance(columns, str | bytes) or not isinstance(columns, Sequence) or not columns:
         raise InvalidRequest(f"columns={columns!r} lists no columns: write columns=['balance'].")
-    known = tuple(known_column(column, planner.schema, "release") for column in columns)
+    planner.refuse_elsewhere(*columns)
+    known = tuple(known_column(column, planner.schema, "run") for column in columns)
     for column in known:
         if planner.schema[column].kind is Kind.OTHER:
             raise InvalidRequest(
-                f"release cannot hand out {column!r}, which holds {planner.schema[column].native}."
+                f"run cannot hand out {column!r}, which holds {planner.schema[column].native}."
             )
     if len(set(known)) < len(known):
         raise InvalidRequest(f"columns={list(columns)!r} lists a column twice.")
@@ -416,7 +424,7 @@ def refuse_unless_run(name: str | None) -> None:
     if name is not None and not _is_name(name):
         raise InvalidRequest(f"name={name!r} is no name, or cannot be written: give a text.")
     if find_spec("pyarrow") is None:
-        raise InvalidRequest("release hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
+        raise InvalidRequest("run hands rows over as an Arrow table: pip install 'prdp[arrow]'.")
 
 
 def own_name(mechanism: Mechanism) -> str:

@@ -31,12 +31,13 @@ from prdp.plan.shares import Shares
 from prdp.policy import Policy
 from prdp.release.formatting import html_table
 from prdp.release.release import Release
-from prdp.release.table import Key, Released, ReleaseTable
+from prdp.release.table import CustomRelease, Key, Released, ReleaseTable
 from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Kind, Rounding, Schema
 from prdp.tables.arguments import both, common_source, untraced_reason
 from prdp.tables.column import TableColumn, TableColumns, text_of
+from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
 from prdp.tables.describe import Description, description
 from prdp.tables.groups import Groups, SearchedGroups, keys_found
 from prdp.tables.query_methods import Questions, binned
@@ -744,6 +745,84 @@ class Queried(Opened, Questions[Release]):
         self._refuse_private(keys, tables)
         keys = self._and_declared(keys)
         return explained(text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables)
+
+    def run(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+        redraw: bool = False,
+    ) -> CustomRelease:
+        """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
+
+        The rows of a join are its results, each with a part of the budget of whom it belongs to.
+
+        Args:
+            mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
+                epsilon-DP for adding or removing one row, whatever the order of the rows: **that is your
+                promise**, and the guarantee depends on it. What it raises is an answer too: one that
+                only says so.
+            columns: The columns that it sees.
+            share: The part of every record's budget to use.
+            split: The part of the share that finds the rows to keep; by default 1/4.
+            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
+            sample: Whether rows with smaller budgets take part now and then, instead of never.
+            name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
+                answer at no charge; without a name, every call is charged.
+            redraw: Pay for a new answer although this name has been answered before.
+        """
+        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
+        return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
+
+    def explain_run(
+        self,
+        mechanism: Mechanism,
+        *,
+        columns: Sequence[str],
+        share: Exact,
+        split: Exact | None = None,
+        beta: Exact | None = None,
+        sample: bool = False,
+        name: str | None = None,
+    ) -> str:
+        """Return what ``run`` would charge, read and draw with the same arguments; nothing is run.
+
+        >>> import numpy
+        >>> import prdp
+        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
+        >>> text = accounts.explain_run(lambda rows, epsilon, beta: 0, columns=["age"], share=0.25)
+        >>> [line.split()[0] for line in text.splitlines()]
+        ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'reads', 'draws', 'ledger']
+        """
+        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
+        return str(self._explained(plan, self._whose))
+
+    def _custom(
+        self,
+        mechanism: Mechanism,
+        columns: Sequence[str],
+        share: Exact,
+        *,
+        split: Exact | None,
+        beta: Exact | None,
+        sample: bool,
+        name: str | None,
+    ) -> CustomPlan:
+        return custom_plan(
+            self.planner,
+            mechanism,
+            columns,
+            exact_share(share),
+            split=split,
+            beta=beta,
+            sample=sample,
+            name=name,
+        )
 
     def describe(
         self,

@@ -17,7 +17,7 @@ from prdp.declare.columns import (
     read_rounding,
     refuse_unless_mappings,
 )
-from prdp.declare.exact import Exact, exact_share
+from prdp.declare.exact import Exact
 from prdp.declare.units import MAX_ROWS, PrivacyUnit, read_max_rows
 from prdp.engines.engine import Engine
 from prdp.engines.origins import Origins
@@ -33,8 +33,6 @@ from prdp.plan.explain import Whose
 from prdp.plan.planner import Planner
 from prdp.policy import Policy
 from prdp.release.release import Release
-from prdp.release.table import CustomRelease
-from prdp.run.answer import answer
 from prdp.run.reader import Reader
 from prdp.schema import Bounds, Rounding, Schema
 from prdp.tables.arguments import (
@@ -49,7 +47,6 @@ from prdp.tables.arguments import (
     read_snapshot,
 )
 from prdp.tables.column import TableColumn, all_of
-from prdp.tables.custom import CustomPlan, Mechanism, custom_plan
 from prdp.tables.queryable import Queried, declared_keys
 from prdp.tables.source_registry import OpenedSource
 
@@ -289,82 +286,6 @@ class Table(Queried):
         from prdp.pictures import plot_policy  # noqa: PLC0415  (matplotlib is an extra)
 
         return plot_policy(self, column=column, release=release, ax=ax)
-
-    def run(
-        self,
-        mechanism: Mechanism,
-        *,
-        columns: Sequence[str],
-        share: Exact,
-        split: Exact | None = None,
-        beta: Exact | None = None,
-        sample: bool = False,
-        name: str | None = None,
-        redraw: bool = False,
-    ) -> CustomRelease:
-        """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
-
-        Args:
-            mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
-                epsilon-DP for adding or removing one row, whatever the order of the rows: **that is your
-                promise**, and the guarantee depends on it. What it raises is an answer too: one that
-                only says so.
-            columns: The columns that it sees.
-            share: The part of every record's budget to use.
-            split: The part of the share that finds the rows to keep; by default 1/4.
-            beta: The failure rate, by default 1/10; it is passed on to the mechanism.
-            sample: Whether rows with smaller budgets take part now and then, instead of never.
-            name: What the mechanism is called in the ledger. Asked again by that name, it gives the same
-                answer at no charge; without a name, every call is charged.
-            redraw: Pay for a new answer although this name has been answered before.
-        """
-        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
-        return plan.own(answer(self.ledger, plan, self._reader, redraw=redraw))
-
-    def explain_run(
-        self,
-        mechanism: Mechanism,
-        *,
-        columns: Sequence[str],
-        share: Exact,
-        split: Exact | None = None,
-        beta: Exact | None = None,
-        sample: bool = False,
-        name: str | None = None,
-    ) -> str:
-        """Return what ``run`` would charge, read and draw with the same arguments; nothing is run.
-
-        >>> import numpy
-        >>> import prdp
-        >>> accounts = prdp.open({"age": numpy.array([31, 58])}, policy="1")
-        >>> text = accounts.explain_run(lambda rows, epsilon, beta: 0, columns=["age"], share=0.25)
-        >>> [line.split()[0] for line in text.splitlines()]
-        ['charges', 'record', 'table', 'answers', 'reads', 'draws', 'reads', 'draws', 'ledger']
-        """
-        plan = self._custom(mechanism, columns, share, split=split, beta=beta, sample=sample, name=name)
-        return str(self._explained(plan, self._whose))
-
-    def _custom(
-        self,
-        mechanism: Mechanism,
-        columns: Sequence[str],
-        share: Exact,
-        *,
-        split: Exact | None,
-        beta: Exact | None,
-        sample: bool,
-        name: str | None,
-    ) -> CustomPlan:
-        return custom_plan(
-            self.planner,
-            mechanism,
-            columns,
-            exact_share(share),
-            split=split,
-            beta=beta,
-            sample=sample,
-            name=name,
-        )
 
     @property
     def planner(self) -> Planner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,13 +17,13 @@ from prdp.declare.units import JoinedTables, PrivacyUnit
 from prdp.engines.engine import JoinEngine
 from prdp.expressions.check import check
 from prdp.expressions.parse import parse
-from prdp.plan.divided import DividedRead, divided_levels
-from prdp.plan.reads import CellRead, KeyRead, UnitRead
+from prdp.plan.divided import DividedRead, DividedRowRead, divided_levels
+from prdp.plan.reads import CellRead, KeyRead, RowRead, UnitRead
 from prdp.policy import Policy
 from prdp.schema import Kind, Schema
 from prdp.testing.engine_records import Brevity
 from prdp.testing.reference import Record, reference_scaled, reference_units, rising_caps
-from prdp.testing.reference_divided import reference_divided
+from prdp.testing.reference_divided import reference_divided, reference_divided_rows
 
 NAN, INFINITY = float("nan"), float("inf")
 _ONE, _EIGHTH = Fraction(1), Fraction(1, 8)
@@ -264,6 +265,20 @@ class JoinContract(Brevity):
     def test_results_are_folded_by_the_unit_that_they_belong_to(self) -> None:
         """Ask an odd database for counts, sums, extremes and computed columns, with filters."""
         self.hold(DATABASE, ALONE)
+
+    def test_results_are_handed_out_with_parts_of_their_unit_s_budget(self) -> None:
+        """Take the rows of joins for a mechanism of the caller's own, with filters and from a level on."""
+        engine = self.engine(DATABASE)
+        for case in (*ALONE, replace(ALONE[0], one_row=True)):
+            reading = case.reading(engine.schemas)
+            assert reading.unit.join is not None
+            names = reading.unit.join.names.items()
+            plain = tuple(name for name, (table, own) in names if COLUMNS[table][own] != "DOUBLE")
+            asked = RowRead(reading.policy, divided_levels(reading.levels, 0, 8), plain, 3, reading.where)
+            handed_out = DividedRowRead(asked, reading.unit, reading.levels)
+            table, levels = engine.divided_rows(handed_out)
+            found = Counter(map(repr, zip(table.to_pylist(), levels.to_pylist(), strict=True)))
+            assert found == Counter(map(repr, reference_divided_rows(DATABASE, handed_out))), case
 
     def test_units_with_more_than_one_own_row_are_left_out_where_each_has_one(self) -> None:
         """Ask all of it of units with one row in the private table: a filter makes no unit one of them."""

@@ -50,10 +50,10 @@ def reference_divided(source: Source, reading: DividedRead) -> tuple[Any, ...]:
     )
 
 
-def reference_divided_rows(records: Rows, reading: DividedRowRead) -> list[tuple[Record, int]]:
+def reference_divided_rows(source: Source, reading: DividedRowRead) -> list[tuple[Record, int]]:
     """Return the rows that are handed out, with the asked columns alone, and the levels of their parts."""
     found: list[tuple[Record, int]] = []
-    for rows, budget in _units(records, reading):
+    for rows, budget in _units(source, reading):
         where = reading.read.where
         kept = [row for row in rows if where is None or evaluate(where, row) is True]
         for row in kept:

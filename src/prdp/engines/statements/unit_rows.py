@@ -34,6 +34,9 @@ TAKEN = frozenset((_ID, _LEVEL, _BUDGET))
 WHOSE = (f"{quoted(_ID)} AS id", f"{quoted(_LEVEL)} AS level")
 """Select items for the unit of a join's result."""
 
+WHOSE_BUDGET = (*WHOSE, f"{quoted(_BUDGET)} AS budget")
+"""The same, and the unit's budget, which results have if asked for."""
+
 Value = Callable[[Measure, Schema], str]
 """Writes a row's value: what is measured, or what is distinguished."""
 
@@ -133,8 +136,8 @@ def rows_of_join(
         with_budget: Whether rows have the budget of their unit as well.
     """
     results, reading, schema = results_of_join(reading, schemas, views, with_budget=with_budget)
-    whose, budget = ([f"{quoted(_BUDGET)} AS budget"], ", budget") if with_budget else ([], "")
-    items = [*WHOSE, *whose, *_values(replace(reading, where=None), schema, value)]
+    whose, budget = (WHOSE_BUDGET, ", budget") if with_budget else (WHOSE, "")
+    items = [*whose, *_values(replace(reading, where=None), schema, value)]
     where = f" WHERE {to_sql(reading.where, schema)}" if reading.where is not None else ""
     if reading.groups is None:
         return f"SELECT {', '.join(items)} FROM {results}{where}"

@@ -10,7 +10,8 @@ Statements are the same for a table and for a join: what differs is where rows c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +43,12 @@ from prdp.engines.statements.keys import (
     tops_of,
 )
 from prdp.engines.statements.unit_rows import (
+    WHOSE_BUDGET,
     distinguished,
     each_read,
     id_sql,
     level_or_invalid,
+    results_of_join,
     rows_of_join,
     rows_of_table,
 )
@@ -369,27 +372,50 @@ def _part(reading: DividedRead | DividedRowRead) -> str:
     return f"least(whole, {most}) / CAST(greatest(number, 1) AS DOUBLE)"
 
 
-def divided_rows_statement(reading: DividedRowRead, schema: Schema, records: str) -> str:
+def divided_rows_statement(
+    reading: DividedRowRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> str:
     """Write the statement that hands out rows: the columns, and last the level of each row's part."""
-    whose, rows = reading.unit.id, reading.read
+    rows = reading.read
     names = [f"column{place}" for place in range(len(rows.columns))]
-    items = [
-        f"{item_sql(column, schema)} AS {name}" for column, name in zip(rows.columns, names, strict=True)
-    ]
-    there = f"CASE WHEN {to_sql(rows.where, schema)} THEN 1 END" if rows.where is not None else "1"
-    items += [
-        f"{id_sql(quoted(whose), whose, schema)} AS id",
-        f"{to_sql(rows.policy.expression, schema)} AS budget",
-        f"{there} AS there",
-    ]
-    least = reading.levels.least
-    valid = f"CASE WHEN isnan(budget) THEN 0e0 WHEN budget >= {least!r} THEN budget ELSE 0e0 END"
     listed = ", ".join(names)
-    own = f"SELECT {listed}, id, there, {valid} AS budget FROM (SELECT {', '.join(items)} FROM {records})"
+    own = (_rows_to_hand_out if reading.unit.join is None else _results_to_hand_out)(reading, schemas, views)
     numbers = f"min(budget) {_OVER} AS whole, count(there) {_OVER} AS number, count(*) {_OVER} AS own_rows"
-    numbered = f"SELECT {listed}, there, {numbers} FROM ({own} WHERE id IS NOT NULL)"
+    numbered = f"SELECT {listed}, there, {numbers} FROM ({own})"
     kept = "there = 1" + (" AND own_rows = 1" if reading.unit.one_row_is_all else "")
     parts = f"SELECT {listed}, {_part(reading)} AS budget FROM ({numbered}) WHERE {kept}"
     leveled = f"SELECT {listed}, {level_sql(rows.levels)} AS level FROM ({parts})"
     shown = [f"{name} AS {quoted(column)}" for column, name in zip(rows.columns, names, strict=True)]
     return f"SELECT {', '.join([*shown, f'level AS {LEVEL}'])} FROM ({leveled}) WHERE level >= {rows.least}"
+
+
+def _rows_to_hand_out(
+    reading: DividedRowRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> str:
+    """Return the query for all rows of units: the columns, id, budget, and whether each row counts."""
+    ((schema, records),) = zip(schemas.values(), views.values(), strict=True)
+    whose, rows = reading.unit.id, reading.read
+    there = f"CASE WHEN {to_sql(rows.where, schema)} THEN 1 END" if rows.where is not None else "1"
+    items = [
+        *(f"{item_sql(column, schema)} AS column{place}" for place, column in enumerate(rows.columns)),
+        f"{id_sql(quoted(whose), whose, schema)} AS id",
+        f"{to_sql(rows.policy.expression, schema)} AS found",
+        f"{there} AS there",
+    ]
+    least = reading.levels.least
+    valid = f"CASE WHEN isnan(found) THEN 0e0 WHEN found >= {least!r} THEN found ELSE 0e0 END AS budget"
+    return f"SELECT *, {valid} FROM (SELECT {', '.join(items)} FROM {records}) WHERE id IS NOT NULL"
+
+
+def _results_to_hand_out(
+    reading: DividedRowRead, schemas: Mapping[str, Schema], views: Mapping[str, str]
+) -> str:
+    """Return the query for the results of a join that count, in the same form."""
+    rows = reading.read
+    measures = [Measure(name, Fraction(1), 0, 0) for name in rows.columns]
+    one = UnitRead(rows.policy, reading.levels, reading.unit, measures[0], "sum", rows.where)
+    asked = replace(one, beside=tuple(replace(one, measure=measure) for measure in measures[1:]))
+    results, asked, schema = results_of_join(asked, schemas, views, with_budget=True)
+    columns = (f"{item_sql(name, schema)} AS column{place}" for place, name in enumerate(rows.columns))
+    where = f" WHERE {to_sql(asked.where, schema)}" if asked.where is not None else ""
+    return f"SELECT {', '.join([*columns, *WHOSE_BUDGET, '1 AS there'])} FROM {results}{where}"
