@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ import prdp
 from prdp.cli import app
 from prdp.release.bias import Dropped
 from prdp.release.interval import spans_limits
-from prdp.release.raw_answer import Caveat
+from prdp.release.raw_answer import Caveat, Knot, Overshoot, Ranked
 from prdp.release.release import Release
 from prdp.sql.estimates import ComputedAnswer
 from prdp.testing.seeded import Seeded
@@ -138,3 +139,18 @@ def test_the_command_line_says_it(tmp_path: Path, areas: Columns) -> None:
     )  # fmt: skip
     assert found.exit_code == 0, found.output
     assert "unreliable" in found.output
+
+
+def test_a_quantile_that_nothing_bounds_on_one_side_is_unreliable_and_a_largest_value_is_not() -> None:
+    """A few records may lie above any largest value; a quantile without an end is not known."""
+    one, share = Fraction(1), Fraction(1, 10)
+    bounded = Ranked(Fraction(1, 2), (80, 90), (110, 120), (90, 900, 100), Fraction(3))
+    quantile = Release("median of v", 100, one, (), share, "rank", chosen=bounded)
+    assert (quantile.interval(), quantile.flag) == ((80, 120), "")
+    open_above = replace(quantile, chosen=replace(bounded, quantile=Fraction(97, 100)))
+    assert open_above.interval() == (90, math.inf)
+    assert open_above.flag == "unreliable"
+    knots = Knot(Fraction(0), 100), Knot(Fraction(12), 50)
+    largest = replace(quantile, chosen=Overshoot(knots, (), window=Fraction(8), lowest=False))
+    assert largest.interval()[1] == math.inf
+    assert largest.flag == ""

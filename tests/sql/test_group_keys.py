@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,84 @@ def test_a_list_of_which_some_may_be_meant_is_answered_with_a_warning() -> None:
         "'clrek' is none of the declared keys of job. Did you mean 'clerk'?",
         "300 is beyond the public bounds of age, 0 to 120",
     }
+
+
+AREAS = {"job": ["chef", "clerk", "judge"], "area": ["kitchen", "office", "court"], "people": [2e4, 1e6, 3e3]}
+BESIDE_AREAS = "FROM staff s JOIN areas a ON s.job = a.job"
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason", "advice"),
+    [
+        ("a.area = 'kitchn'", "'kitchn' is none of the possible values", "Did you mean 'kitchen'?"),
+        ("a.area IN ('Office')", "'Office' is none of the possible values", "Did you mean 'office'?"),
+        ("a.people = 1500000", "1500000 is none of the possible", "They are 20000, 1000000, 3000."),
+        ("CASE WHEN vip THEN 'yes' ELSE 'no' END = 'jes'", "'jes' is none of the possible", "mean 'yes'?"),
+    ],
+)
+def test_a_value_that_no_row_of_a_public_table_has_is_refused_before_it_is_charged(
+    condition: str, reason: str, advice: str
+) -> None:
+    table = opened()
+    with pytest.raises(prdp.errors.SqlError) as refused:
+        table.sql(f"SELECT COUNT(*) {BESIDE_AREAS} WHERE {condition}", share="1/4", tables={"areas": AREAS})
+    assert reason in str(refused.value.reason)
+    assert advice in str(refused.value.advice)
+    assert table.remaining == 1
+
+
+def test_a_value_that_no_row_of_a_joined_public_table_has_is_refused_before_it_is_charged() -> None:
+    joined = prdp.open_join(
+        {
+            "people": pd.DataFrame({"id": [1, 2], "town": [0, 1]}),
+            "towns": pd.DataFrame({"code": [0, 1], "name": ["Bonn", "Ulm"]}),
+        },
+        private="people",
+        key="id",
+        references={"people.town": "towns.code"},
+        public=["towns"],
+        policy=prdp.Policy.constant(10**9),
+    )
+    text = "SELECT COUNT(*) FROM people JOIN towns ON town = code WHERE name = '{}'"
+    with pytest.raises(prdp.errors.SqlError, match="'Bon' is none of the values of name"):
+        joined.sql(text.format("Bon"), share="1/4")
+    assert joined.remaining == 1
+    assert joined.sql(text.format("Bonn"), share="1/4").values == [(1,)]
+
+
+def test_a_list_with_a_value_of_a_public_table_is_answered_with_a_warning() -> None:
+    text = f"SELECT COUNT(*) {BESIDE_AREAS} WHERE a.area IN ('kitchen', 'ofice')"
+    answers = opened(synthetic=True).sql(text, share="1/4", tables={"areas": AREAS})
+    assert answers.values == [(200,)]
+    assert "'ofice' is none of the possible values. Did you mean 'office'?" in answers.remarks
+
+
+def test_what_follows_from_the_key_of_a_group_is_public_and_no_aggregate() -> None:
+    """All rows of a group have it, so that its maximum, minimum and mean are known."""
+    text = (
+        "SELECT s.job, COUNT(*) AS n, 1000 * COUNT(*) / MAX(a.people) AS rate, MIN(a.area) AS area, "
+        f"AVG(a.people) AS people, MAX(s.job) AS same {BESIDE_AREAS} GROUP BY s.job"
+    )
+    table = opened()
+    answers = table.sql(text, share="1/4", keys={"job": ["chef", "clerk"]}, tables={"areas": AREAS})
+    assert [row[3:] for row in answers.values] == [("kitchen", 20_000, "chef"), ("office", 10**6, "clerk")]
+    for (_, n, rate, *_), people in zip(answers.rows, (20_000, 1_000_000), strict=True):
+        assert n.share == rate.share == Fraction(1, 4), "nothing else is asked"
+        assert rate.interval() == pytest.approx([1000 * end / people for end in n.interval()])
+
+
+def test_a_case_between_the_keys_of_a_group_is_bounded_by_its_own_branch() -> None:
+    text = "SELECT job, COUNT(*) AS n, CASE WHEN job = 'chef' THEN COUNT(*) ELSE 9 * COUNT(*) END AS weighed "
+    answers = opened(synthetic=True).sql(
+        f"{text} FROM staff GROUP BY job", share="1/4", keys={"job": ["chef", "clerk"]}
+    )
+    for (_, n, weighed), times in zip(answers.rows, (1, 9), strict=True):
+        assert weighed.interval() == pytest.approx([times * end for end in n.interval()])
+
+
+@pytest.mark.parametrize("group", ["ROLLUP (s.job)", "a.area"])
+def test_a_public_column_that_differs_within_a_group_is_asked_for(group: str) -> None:
+    selected = "COUNT(*), MAX(a.people)"
+    text = f"SELECT {selected} {BESIDE_AREAS} GROUP BY {group}"
+    stated = opened().explain_sql(text, share="1/4", keys={"job": ["chef", "clerk"]}, tables={"areas": AREAS})
+    assert "method choice" in stated

@@ -151,9 +151,10 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
         return value  # what most long lists hold
     plain = plain_value(value)
     if is_missing(plain):
+        named = f"Group by \"coalesce({name}, 'unknown')\" and list 'unknown', or ask "
         raise InvalidRequest(
-            f"keys= lists {short_repr(value)} for {name!r}: records without a value form no group. Ask "
-            f"filter('{name} IS NULL') for them."
+            f"keys= lists {short_repr(value)} for {name!r}: records without a value form no group. "
+            f"{named if column.kind is Kind.TEXT else 'Ask '}filter('{name} IS NULL') for them."
         )
     typed = _as_kind(plain, column)
     if typed is None:

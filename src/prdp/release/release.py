@@ -335,8 +335,8 @@ class Release(NumberLike):
         )
         if wide or self.perhaps_of_nothing or self.has_impossible_sign:
             return formatting.UNRELIABLE
-        if self.chosen is not None and self.std_error is None:
-            return ""  # one end, as of a largest value
+        if isinstance(self.chosen, Overshoot) and self.std_error is None:
+            return ""  # a largest value has one end
         return formatting.precision_flag(self.std_error, float(self.exact))
 
     @property

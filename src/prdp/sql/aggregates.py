@@ -25,6 +25,9 @@ class Asking(Protocol):
     def ask(self, query: Query, source: Any, part: int | None = None) -> Column:
         """Return the placeholder of a query's answer, or for a part of it."""
 
+    def of_keys(self, node: Any) -> Node | None:
+        """Return what follows from the keys of a group, in their placeholders; None of anything else."""
+
     def day(self, node: Any, source: Any, *, latest: bool) -> Node | None:
         """Return the placeholder of the first or last day; None where WHERE does not limit it."""
 
@@ -63,8 +66,10 @@ def read_sum(asking: Asking, node: Any) -> Node:
 
 
 def read_avg(asking: Asking, node: Any) -> Node:
-    """Read AVG(x): a sum with 3/4 of its share and a count with 1/4."""
-    return asking.ask(Mean.of_node(asking.row(_plain(asking, node))), node)
+    """Read AVG(x): a sum with 3/4 of its share and a count with 1/4; of what the keys say, that."""
+    inner = _plain(asking, node)
+    known = asking.of_keys(inner) if asking.kind(inner) is Kind.NUMBER else None
+    return asking.ask(Mean.of_node(asking.row(inner)), node) if known is None else known
 
 
 def read_max(asking: Asking, node: Any) -> Node:
@@ -149,8 +154,11 @@ def _plain(asking: Asking, node: Any) -> Any:
 
 
 def _extreme(asking: Asking, node: Any, query: type[Max | Min]) -> Node:
-    """Read MIN or MAX: of numbers, or of dates as days from a limit that WHERE gives them."""
+    """Read MIN or MAX: of keys, of numbers, or of dates as days from a limit that WHERE gives them."""
     inner = _plain(asking, node)
+    known = asking.of_keys(inner)
+    if known is not None:
+        return known
     if asking.kind(inner) is not Kind.MOMENT:
         return asking.ask(query.of_node(asking.row(inner)), node)
     day = asking.day(inner, node, latest=query is Max)

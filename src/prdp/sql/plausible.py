@@ -16,11 +16,13 @@ from prdp.expressions.intervals import can_be_true
 from prdp.expressions.nodes import (
     And,
     Call,
+    Case,
     Column,
     Compare,
     InList,
     Literals,
     Node,
+    Null,
     Number,
     Or,
     Text,
@@ -48,11 +50,13 @@ class PublicFacts:
         columns: The names of the columns.
         bounds: The public bounds of numbers.
         keys: The declared keys of columns.
+        public: Lists the values of a column of a public table that is joined; None of any other.
     """
 
     columns: Sequence[str]
     bounds: Bounds
     keys: Mapping[str, Any] = field(default_factory=dict)
+    public: Callable[[str], list[Any] | None] = field(default=lambda _: None, compare=False)
 
     def check(self, condition: Node, refuse: Refuse) -> list[str]:
         """Return notes on a condition that has to hold, or refuse one that cannot."""
@@ -93,39 +97,52 @@ class PublicFacts:
             return None
         return [value_of(key) for key in found]
 
-    def _compared(self, node: Node) -> tuple[str, list[Any]] | None:
-        """Return the column and the constants of an equality or a list."""
-        match node:
-            case Compare(op="=" | "<>", left=Column() as column, right=constant) if isinstance(
-                constant, Literals
-            ):
-                return column.name, [constant.value]
-            case Compare(op="=" | "<>", left=constant, right=Column() as column) if isinstance(
-                constant, Literals
-            ):
-                return column.name, [constant.value]
-            case InList(operand=Column() as column):
-                return column.name, [item.value for item in node.items]
+    def _values(self, operand: Node) -> tuple[str, list[Any]] | None:
+        """Return the values that are public of what is compared, and what they are; None where none are.
+
+        A column has declared keys, or is of a public table; a CASE may be between constants, as a column of a
+        public table beside the statement is.
+        """
+        match operand:
+            case Column(name):
+                listed = self._listed(name)
+                if listed:
+                    return f"the declared keys of {name}", listed
+                listed = self.public(name)
+                return (f"the values of {name}", [value_of(one) for one in listed]) if listed else None
+            case Case():
+                results = [*(then for _, then in operand.branches), operand.default]
+                values = [one.value for one in results if isinstance(one, Literals)]
+                constant = all(isinstance(one, Literals | Null) for one in results)
+                return ("the possible values", list(dict.fromkeys(values))) if constant else None
             case _:
                 return None
 
     def _unlisted(self, node: Node) -> tuple[str, list[Any], list[Any], bool] | None:
-        """Return a column, its keys, those constants that are none of them, and whether all are none."""
-        found = self._compared(node)
-        listed = None if found is None else self._listed(found[0])
-        if found is None or not listed:
+        """Return what is public, its values, the constants that are none of them, and if all are none."""
+        match node:
+            case Compare(op="=" | "<>", left=operand, right=constant) if isinstance(constant, Literals):
+                constants = [constant.value]
+            case Compare(op="=" | "<>", left=constant, right=operand) if isinstance(constant, Literals):
+                constants = [constant.value]
+            case InList(operand=operand):
+                constants = [item.value for item in node.items]
+            case _:
+                return None
+        found = self._values(operand)
+        if found is None:
             return None
-        name, constants = found
+        named, listed = found
         same_kind = [one for one in constants if any(type(key) is type(one) for key in listed)]
         others = [one for one in same_kind if one not in listed]
-        return (name, listed, others, len(others) == len(constants)) if others else None
+        return (named, listed, others, len(others) == len(constants)) if others else None
 
     def _refuse_unlisted(self, node: Node, refuse: Refuse) -> None:
         found = self._unlisted(node)
         if found is None or not found[3] or (isinstance(node, Compare) and node.op == "<>"):
             return
-        name, listed, others, _ = found
-        refuse(f"{_constant(others[0])} is none of the declared keys of {name}", _meant(others[0], listed))
+        named, listed, others, _ = found
+        refuse(f"{_constant(others[0])} is none of {named}", _meant(others[0], listed))
 
     def _refuse_unmet(self, node: Node, refuse: Refuse) -> None:
         """Refuse what no declared text meets: a pattern, or a constant that a function of it is to equal.
@@ -171,7 +188,7 @@ class PublicFacts:
             for other in found[2] if found is not None else ():
                 assert found is not None  # noqa: S101  (for the type checker)
                 meant = _meant(other, found[1])
-                yield f"{_constant(other)} is none of the declared keys of {found[0]}. {meant}"
+                yield f"{_constant(other)} is none of {found[0]}. {meant}"
             if isinstance(part, InList) and isinstance(part.operand, Column):
                 yield from self._outside(part)
 
@@ -196,10 +213,10 @@ def _meant(constant: Any, listed: Sequence[Any]) -> str:
     if near:
         return f"Did you mean {_constant(texts[lower[near[0]]])}?"
     shown = ", ".join(map(_constant, listed[:_SHOWN_KEYS]))
-    return f"The keys are {shown}{' and more' if len(listed) > _SHOWN_KEYS else ''}."
+    return f"They are {shown}{' and more' if len(listed) > _SHOWN_KEYS else ''}."
 
 
 def _constant(value: Any) -> str:
     if isinstance(value, str):
         return text_literal(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -7,7 +7,7 @@ expressions together, and costs nothing: post-processing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -228,7 +228,7 @@ def constant(value: Any) -> Node:
 
 
 def with_nodes(node: Node, nodes: Mapping[str, Node]) -> Node:  # noqa: PLR0911  (one return a class)
-    """Return an expression with others in place of its columns.
+    """Return an expression with others in place of its columns; a CASE that these decide is its branch.
 
     >>> with_nodes(Negate(Column("a0")), {"a0": Number(2.0)})
     Negate(operand=Number(value=2.0))
@@ -251,10 +251,24 @@ def with_nodes(node: Node, nodes: Mapping[str, Node]) -> Node:  # noqa: PLR0911 
         case InList():
             return replace(node, operand=inner(node.operand))
         case Case():
-            branches = tuple((inner(condition), inner(value)) for condition, value in node.branches)
-            return replace(node, branches=branches, default=inner(node.default))
+            return _decided(
+                ((inner(condition), inner(value)) for condition, value in node.branches), node, inner
+            )
         case _:
             return node
+
+
+def _decided(branches: Iterable[tuple[Node, Node]], node: Case, inner: Callable[[Node], Node]) -> Node:
+    """Return a CASE without the branches that constants decide, such as a group's key does."""
+    left: list[tuple[Node, Node]] = []
+    for condition, value in branches:
+        truth = None if columns(condition) else evaluate(condition, {})
+        if truth is True:
+            return replace(node, branches=tuple(left), default=value) if left else value
+        if truth is not False:
+            left.append((condition, value))
+    default = inner(node.default)
+    return replace(node, branches=tuple(left), default=default) if left else default
 
 
 def sorted_rows(rows: Sequence[ReleasedRow], order: Sequence[Sorted]) -> list[ReleasedRow]:

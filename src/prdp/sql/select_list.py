@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError, Words
-from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, Number, conjuncts
+from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, Number, columns, conjuncts
 from prdp.plan.queries import Count, CountDistinct, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
@@ -22,7 +22,7 @@ from prdp.sql.membership import row_leaf
 from prdp.sql.plausible import PublicFacts
 from prdp.sql.reading import SqlStatement, sql_of
 from prdp.sql.refused import refuse_construct, unread
-from prdp.sql.released_rows import Sorted
+from prdp.sql.released_rows import Sorted, with_nodes
 from prdp.sql.released_select import ExtraReader, read_sorted
 from prdp.sql.row_nodes import CheckedNode, NodeReader
 from prdp.sql.scope import Names, RowRelation
@@ -268,6 +268,22 @@ class SelectReader:
         scope = self.relation.scope(self.names.statement)
         reader = NodeReader(self.names.statement, row_leaf(scope, self.names))
         return reader.checked(node, self.schema).kind
+
+    def of_keys(self, node: Any) -> Node | None:
+        """Return what follows from the keys of a group, in their placeholders; None of anything else.
+
+        All rows of a group have its keys, and what a public table says of them: its least, largest and mean
+        are the same public value.
+        """
+        if self.has_margins or self._filter is not None:
+            return None
+        keys = {
+            item.checked.node.name: Column(f"k{place}")
+            for place, item in enumerate(self.groups)
+            if not item.part and isinstance(item.checked.node, Column)
+        }
+        row = self._row(node)
+        return with_nodes(row, keys) if columns(row) and columns(row) <= keys.keys() else None
 
     def day(self, node: Any, source: Any, *, latest: bool) -> Node | None:
         """Return the placeholder of the first or last day; None where WHERE does not limit it."""

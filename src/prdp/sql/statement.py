@@ -8,8 +8,9 @@ from functools import cache, partial
 from typing import Any, NoReturn
 
 from prdp.declare.exact import short_repr
+from prdp.declare.keys import MAX_KEYS
 from prdp.errors import InvalidRequest
-from prdp.expressions.nodes import Node, Null, columns, conjunction
+from prdp.expressions.nodes import Column, Node, Null, columns, conjunction
 from prdp.expressions.nodes import conjuncts as conjuncts_of
 from prdp.plan.queries import Query
 from prdp.schema import Kind
@@ -299,7 +300,8 @@ def _from(clause: Any, query: Any) -> frozenset[str]:
 
 def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: Mapping[str, Any]) -> Compiled:
     """Return what a statement asks about rows that are known: clause by clause, in SQL's own order."""
-    reader.facts = PublicFacts(tuple(reader.schema), queryable.planner.bounds, keys)
+    public = _public_values(reader.relation)
+    reader.facts = PublicFacts(tuple(reader.schema), queryable.planner.bounds, keys, public)
     reader.hoisted = _common_filter(select, reader)
     queryable, where = _filtered(queryable, reader.relation, reader)
     reader.where = where
@@ -327,6 +329,22 @@ def _about_rows(select: Any, reader: SelectReader, queryable: Queryable, keys: M
         margins=margins,
         notes=tuple(dict.fromkeys((*reader.notes, *_notes_on_groups(found, tail)))),
     )
+
+
+def _public_values(relation: RowRelation) -> Callable[[str], list[Any] | None]:
+    """Return what lists the values of columns of a join's public tables, by their names in questions."""
+    lists = {}
+    for source in relation.sources:
+        for name in source.keys.keys() & source.origins.keys():
+            column = source.columns[name]()
+            if isinstance(column, Column):
+                lists[column.name] = source.keys[name]
+
+    def values(name: str) -> list[Any] | None:
+        found = lists[name]() if name in lists else []
+        return found if 0 < len(found) <= MAX_KEYS else None  # a longer list is cut off
+
+    return values
 
 
 def _check_having(reader: SelectReader, tail: OutputClauses) -> None:
