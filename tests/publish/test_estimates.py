@@ -256,6 +256,43 @@ def test_an_answer_that_clipping_may_have_moved_far_counts_for_little() -> None:
     assert found[Biased] == [1000, 300, 700]
 
 
+class ClippedAt(Release):
+    """An answer with small noise whose records were clipped at a threshold."""
+
+    even = False
+    std_error = 1.0
+
+    @property
+    def clip_threshold(self) -> Fraction:
+        """The threshold: 1000, and for an answer of 5 only 1."""
+        return Fraction(1 if self.steps == 5 else 1000)
+
+
+def test_a_total_that_was_clipped_far_below_its_parts_is_their_sum() -> None:
+    """Else a choice that failed would be published with a small standard error, and pull the parts."""
+    facts = (Fraction(1), (Fraction(1),), Fraction(1, 4), "clip")
+    dimension = dimension_of("sector", KEYS, [])
+    cells = [(part,) for part in dimension.parts(margins=True)]
+    for total, expected in ((5, [7000, 3000, 4000]), (6700, [6800, 2900, 3900])):
+        answers: dict[Asked, list[Release]] = {
+            (0,): [ClippedAt("sum", number, *facts, whole=True) for number in (3000, 4000)],
+            (1,): [ClippedAt("sum", total, *facts, whole=True)],
+        }
+        found = figures(STATISTIC, [dimension], answers, cells, least=None)
+        assert [one.exact for one in found] == expected
+        assert found[0].low <= expected[0] <= found[0].high
+        assert not found[0].insufficient_budget
+    failed: dict[Asked, list[Release]] = {
+        (0,): [
+            ClippedAt("sum", 4000, *facts, whole=True),
+            OfInsufficientBudget("sum", 3, *facts, whole=True),
+        ],
+        (1,): [ClippedAt("sum", 5, *facts, whole=True)],
+    }
+    found = figures(STATISTIC, [dimension], failed, cells, least=None)
+    assert [one.insufficient_budget for one in found] == [True, False, True]
+
+
 def test_margins_of_any_weights_are_those_of_weighted_least_squares() -> None:
     random = np.random.default_rng(4)
     for sizes in ((3,), (4, 3), (2, 3, 2)):

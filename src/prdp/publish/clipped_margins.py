@@ -1,4 +1,6 @@
-"""Margins of clipped answers, made to add up by least squares: proofs/publication.md.
+"""Margins of clipped answers: which are of use, and figures that add up by least squares.
+
+The reasons are in proofs/publication.md.
 
 Everything here is a function of releases and public facts.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -27,6 +30,57 @@ _MOST_TURNS = 1000
 _EXACT = 1e-8
 _UNKNOWN = 1e-6
 """Weight of a key of which nothing is known, as a part of the least one in its block."""
+
+
+_LOW = 64
+"""So much lower than the clipping threshold of a part, that of a whole shows that its choice failed."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OfInsufficientBudget(Release):
+    """An answer of which other answers show that its budget was insufficient."""
+
+    @property
+    def insufficient_budget(self) -> bool:
+        """Return True."""
+        return True
+
+
+def with_failures(
+    dimensions: Sequence[Dimension], released: Mapping[Asked, Sequence[Release]]
+) -> dict[Asked, Sequence[Release]]:
+    """Return answers, those of insufficient budget with a clipping threshold far below that of a part."""
+    largest: dict[Asked, Any] = {}
+    found: dict[Asked, Sequence[Release]] = {}
+    for asked in sorted(released, key=sum):
+        shape = [len(one.levels[level].labels) for one, level in zip(dimensions, asked, strict=True)]
+        own = np.array(list(map(_threshold, released[asked])), dtype=float).reshape(shape)
+        inside = np.zeros(shape)
+        for axis, (dimension, level) in enumerate(zip(dimensions, asked, strict=True)):
+            if level:
+                finer = largest[*asked[:axis], 0, *asked[axis + 1 :]]
+                parts = [finer.take(group, axis).max(axis) for group in dimension.coarse.groups]
+                inside = np.maximum(inside, np.stack(parts, axis))
+        largest[asked] = np.maximum(np.where(np.isfinite(own), own, 0.0), inside)
+        failed = np.ravel(inside > _LOW * own).tolist()
+        pairs = zip(released[asked], failed, strict=True)
+        found[asked] = [_insufficient(one) if lost else one for one, lost in pairs]
+    return found
+
+
+def _threshold(one: Release) -> float:
+    """Return an answer's clipping threshold, of a mean that of its sum; infinite where nothing is clipped."""
+    clipped = one.parts[0] if one.parts else one
+    threshold = clipped.clip_threshold
+    if one.insufficient_budget:
+        return 0.0
+    return math.inf if threshold is None else float(threshold)
+
+
+def _insufficient(one: Release) -> Release:
+    if one.insufficient_budget:
+        return one
+    return OfInsufficientBudget(**{each.name: getattr(one, each.name) for each in fields(Release)})
 
 
 def steps_of_keys(

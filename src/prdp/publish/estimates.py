@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from prdp.plan.queries import Count, Mean
-from prdp.publish.clipped_margins import steps_of_keys
+from prdp.publish.clipped_margins import steps_of_keys, with_failures
 from prdp.publish.declaration import Statistic
 from prdp.publish.dimension import Dimension, DimensionPart
 from prdp.publish.draws import Asked
@@ -50,6 +50,7 @@ def figures(
         cells: The cells that are wanted: a part of each dimension.
         least: What no figure can be below; None where there is nothing, or figures are left as they are.
     """
+    released = with_failures(dimensions, released)
     if isinstance(statistic.query, Mean):
         apart = AskedMargins(dimensions, released)
         return [_mean(cell, apart) for cell in cells]
