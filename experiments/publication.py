@@ -1,9 +1,10 @@
 """Errors of published counts before and after consistency, by the level of a table, on three sets.
 
 ``python -m experiments.publication --data folder --runs 10`` prints root mean squared errors of a margin's
-own answer, of the least-squares estimate, and of the figure that is published (not negative), and how many
-95 % intervals hold: of all figures, of those that are published, and of those that are zero in truth. Each
-record has the budget 1, and all of a table uses a share of 1/20; ``--policy`` takes another one.
+own answer, of the least-squares estimate, and of the figure that is published (not negative), where the
+budget was sufficient, and how many 95 % intervals hold: of all figures, of those that are published, and of
+those that are zero in truth. All of a table uses a share of 1/20 (``--share``) of budgets of 1, or with
+``--by-value`` of budgets that are the smaller the larger a record's value is.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ from prdp.release.release import Release
 from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded
 
-SHARE = "1/20"
-BOUNDS = {"emp": (0, 10_000_000)}
+BOUNDS = {"emp": (0, 10_000_000), "balance": (0, 200_000), "pay": (0, 1_000_000)}
+BY_VALUE = {
+    "bank": "2000 / greatest(balance, 1000)",
+    "sf_salary": "100000 / greatest(pay, 50000)",
+    "cbp_2021": "1000 / greatest(emp, 100)",
+}
 REGION = Hierarchy("region", "state", {name: keys.split() for name, keys in REGIONS.items()})
 SETS = {
-    "bank": ("job, education", ("job", "education"), "bank.parquet"),
+    "bank": ("job, education, greatest(balance, 0) AS balance", ("job", "education"), "bank.parquet"),
     "sf_salary": (
-        "CAST(year AS VARCHAR) AS year, split_part(job_title, ' ', 1) AS word",
+        "CAST(year AS VARCHAR) AS year, split_part(job_title, ' ', 1) AS word, total_pay AS pay",
         ("year", "word"),
         "sf_salary.parquet",
     ),
@@ -74,13 +79,18 @@ def truth(draws: TableDraws, columns: Mapping[str, Any], cells: list[tuple[Dimen
     return np.array([table[np.ix_(*(part.leaves for part in cell))].sum() for cell in cells])
 
 
-def errors(name: str, data: Path, runs: int, policy: str) -> Iterator[str]:
+def errors(name: str, data: Path, runs: int, policy: str, share: str) -> Iterator[str]:
     """Yield the errors of a set, a line for each level."""
     selected, by, file = SETS[name]
     columns = records(data, selected, file)
     keys = keys_of({one: column for one, column in columns.items() if one not in BOUNDS})
-    table = prdp.open(columns, policy=policy, bounds=BOUNDS if name == "cbp_2021" else None, synthetic=True)
-    publication = Publication(name, (StatisticalTable("t", by=by),), share=SHARE, hierarchies=(REGION,))
+    table = prdp.open(
+        columns,
+        policy=policy,
+        bounds={key: ends for key, ends in BOUNDS.items() if key in columns},
+        synthetic=True,
+    )
+    publication = Publication(name, (StatisticalTable("t", by=by),), share=share, hierarchies=(REGION,))
     (draws,) = draws_of(publication, {"t": PrivateTable(table, keys)})
     statistic = draws.declared.statistics[0]
     cells = list(product(*(one.parts(margins=True) for one in draws.dimensions)))
@@ -97,21 +107,22 @@ def errors(name: str, data: Path, runs: int, policy: str) -> Iterator[str]:
         }
         table_of_own = AskedMargins(draws.dimensions, answers)
         own = [table_of_own.figure(cell) for cell in cells]
+        known = np.array([not one.insufficient_budget for one in own])
         best = figures(statistic, draws.dimensions, answers, cells, least=None)
         published = figures(statistic, draws.dimensions, answers, cells, least=Fraction(0))
         judged_ones = [judged(one, 1.0, Signs(), may_be_negative=False) for one in published]
         intervals.append([_held(one, number) for one, number in zip(judged_ones, true, strict=True)])
         squares.append(
             [
-                (np.array([float(one.exact) for one in numbers]) - true) ** 2
+                np.where(known, (np.array([float(one.exact) for one in numbers]) - true) ** 2, np.nan)
                 for numbers in (own, best, published)
             ]
         )
-    mean = np.mean(squares, axis=0)
+    every: Any = np.array(squares)
     levels = [tuple(part.level for part in cell) for cell in cells]
     for level in [*sorted(set(levels)), None]:
         chosen = np.array([level in (None, one) for one in levels])
-        sizes = ", ".join(f"{np.sqrt(kind[chosen].mean()):.1f}" for kind in mean)
+        sizes = ", ".join(f"{np.sqrt(np.nanmean(kind[:, chosen])):.1f}" for kind in np.moveaxis(every, 1, 0))
         yield f"{name}, {'all' if level is None else level}: {chosen.sum():,} cells: {sizes}"
     held, shown = np.moveaxis(np.array(intervals), 2, 0)
     kinds = {
@@ -136,11 +147,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--policy", default="1")
+    parser.add_argument("--share", default="1/20")
+    parser.add_argument("--by-value", action="store_true")
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     chosen = parser.parse_args()
     for name in chosen.sets:
-        for line in errors(name, chosen.data, chosen.runs, chosen.policy):
+        policy = BY_VALUE[name] if chosen.by_value else "1"
+        for line in errors(name, chosen.data, chosen.runs, policy, chosen.share):
             print(line, flush=True)
 
 

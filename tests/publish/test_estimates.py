@@ -12,6 +12,7 @@ import pytest
 
 import prdp
 from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
+from prdp.publish.clipped_margins import least_squares
 from prdp.publish.dimension import DimensionPart, dimension_of
 from prdp.publish.draws import Asked, TableDraws, cells_of, draws_of
 from prdp.publish.estimates import AskedMargins, figures
@@ -136,11 +137,15 @@ def test_a_cell_of_insufficient_budget_is_the_sum_of_its_parts() -> None:
     assert figure(north).insufficient_budget
 
 
-def drawn(runs: int) -> tuple[TableDraws, list[dict[Asked, list[Release]]]]:
-    """Draw a table in which most cells are empty many times, with noise from seeds."""
-    records = {"district": np.array(["a"] * 60 + ["d"] * 30), "sector": np.array(["x"] * 70 + ["y"] * 20)}
-    table = prdp.open(records, policy=1, synthetic=True)
-    declared = StatisticalTable("t", by=("region", "sector"))
+SPARSE = {"district": np.array(["a"] * 60 + ["d"] * 30), "sector": np.array(["x"] * 70 + ["y"] * 20)}
+
+
+def drawn(
+    runs: int, records: dict[str, Any] = SPARSE, measure: str = "count", **options: Any
+) -> tuple[TableDraws, list[dict[Asked, list[Release]]]]:
+    """Draw a table many times, by default one in which most cells are empty, with noise from seeds."""
+    table = prdp.open(records, **({"policy": 1} | options), synthetic=True)
+    declared = StatisticalTable("t", by=("region", "sector"), measures={"n": measure})
     publication = Publication("t", (declared,), share="1/2", hierarchies=(REGION,))
     (draws,) = draws_of(publication, {"t": PrivateTable(table, KEYS)})
     tables: dict[Asked, Any] = {
@@ -189,3 +194,120 @@ def test_intervals_hold_and_errors_are_smaller_than_those_of_single_answers() ->
     assert wide / every > max(0.97, held / every)
     assert narrow / every < 0.94, "an interval a quarter as wide is found out"
     assert errors < 0.8 * own
+
+
+def earners() -> dict[str, Any]:
+    """Make up people whose budgets are small where they earn much; none of them is in district f."""
+    random = np.random.default_rng(1)
+    return {
+        "district": random.choice(KEYS["district"][:5], 6000, p=[0.5, 0.2, 0.2, 0.098, 0.002]),
+        "sector": random.choice(KEYS["sector"], 6000, p=[0.7, 0.3]),
+        "pay": np.round(random.lognormal(6, 1.2, 6000)),
+    }
+
+
+EARNERS = earners()
+BY_PAY = {"policy": "300 / greatest(pay, 100)", "bounds": {"pay": (0, 100_000)}}
+
+
+@pytest.mark.parametrize("measure", ["count", "sum pay"])
+def test_clipped_counts_and_sums_add_up_too_with_the_intervals_of_their_own_answers(measure: str) -> None:
+    draws, runs = drawn(4, EARNERS, measure, **BY_PAY)
+    cells = tuple(product(*(one.parts(margins=True) for one in draws.dimensions)))
+    (statistic,) = draws.declared.statistics
+    for answers in runs:
+        assert not all(one.even for margin in answers.values() for one in margin), "clipped"
+        own = AskedMargins(draws.dimensions, answers)
+        for least in (None, Fraction(0)):
+            found = dict(
+                zip(cells, figures(statistic, draws.dimensions, answers, cells, least=least), strict=True)
+            )
+            finest = {tuple(p.leaves[0] for p in cell): f for cell, f in found.items() if is_finest(cell)}
+            for cell, figure in found.items():
+                parts = [one.exact for place, one in finest.items() if holds(cell, place)]
+                assert figure.exact == sum(parts)
+                low, high = own.figure(cell).interval()
+                if least is not None:
+                    assert figure.exact >= 0
+                    low, high = max(0, min(low, figure.value)), max(high, figure.value)
+                assert figure.low == min(low, figure.value)
+                assert figure.high == max(high, figure.value)
+            whole = measure == "count"
+            assert all(figure.exact.denominator == 1 for figure in finest.values()) or not whole
+
+
+class Biased(Release):
+    """An answer that clipping may have moved far."""
+
+    even = False
+    std_error = 1e5
+
+
+def test_an_answer_that_clipping_may_have_moved_far_counts_for_little() -> None:
+    facts = (Fraction(1), (Fraction(1),), Fraction(1, 4), "clip")
+    dimension = dimension_of("sector", KEYS, [])
+    keys, total = [Release("count", number, *facts, whole=True) for number in (300, 700)], 100
+    cells = [(part,) for part in dimension.parts(margins=True)]
+    found = {}
+    for kind in (Release, Biased):
+        answers: dict[Asked, list[Release]] = {(0,): keys, (1,): [kind("count", total, *facts, whole=True)]}
+        found[kind] = [one.exact for one in figures(STATISTIC, [dimension], answers, cells, least=None)]
+    assert found[Release] == [400, 0, 400]
+    assert found[Biased] == [1000, 300, 700]
+
+
+class ClippedAt(Release):
+    """An answer with small noise whose records were clipped at a threshold."""
+
+    even = False
+    std_error = 1.0
+
+    @property
+    def clip_threshold(self) -> Fraction:
+        """The threshold: 1000, and for an answer of 5 only 1."""
+        return Fraction(1 if self.steps == 5 else 1000)
+
+
+def test_a_total_that_was_clipped_far_below_its_parts_is_their_sum() -> None:
+    """Else a choice that failed would be published with a small standard error, and pull the parts."""
+    facts = (Fraction(1), (Fraction(1),), Fraction(1, 4), "clip")
+    dimension = dimension_of("sector", KEYS, [])
+    cells = [(part,) for part in dimension.parts(margins=True)]
+    for total, expected in ((5, [7000, 3000, 4000]), (6700, [6800, 2900, 3900])):
+        answers: dict[Asked, list[Release]] = {
+            (0,): [ClippedAt("sum", number, *facts, whole=True) for number in (3000, 4000)],
+            (1,): [ClippedAt("sum", total, *facts, whole=True)],
+        }
+        found = figures(STATISTIC, [dimension], answers, cells, least=None)
+        assert [one.exact for one in found] == expected
+        assert found[0].low <= expected[0] <= found[0].high
+        assert not found[0].insufficient_budget
+    failed: dict[Asked, list[Release]] = {
+        (0,): [
+            ClippedAt("sum", 4000, *facts, whole=True),
+            OfInsufficientBudget("sum", 3, *facts, whole=True),
+        ],
+        (1,): [ClippedAt("sum", 5, *facts, whole=True)],
+    }
+    found = figures(STATISTIC, [dimension], failed, cells, least=None)
+    assert [one.insufficient_budget for one in found] == [True, False, True]
+
+
+def test_margins_of_any_weights_are_those_of_weighted_least_squares() -> None:
+    random = np.random.default_rng(4)
+    for sizes in ((3,), (4, 3), (2, 3, 2)):
+        places = list(np.ndindex(sizes))
+        terms, rows, numbers = [], [], []
+        for summed in product((False, True), repeat=len(sizes)):
+            shape = [1 if one else size for one, size in zip(summed, sizes, strict=True)]
+            terms.append((random.normal(50, 30, shape), random.uniform(0.01, 4, shape)))
+            for cell in np.ndindex(*shape):
+                root = terms[-1][1][cell] ** 0.5
+                inside = [
+                    all(one or a == b for one, a, b in zip(summed, cell, place, strict=True))
+                    for place in places
+                ]
+                rows.append(np.array(inside) * root)
+                numbers.append(terms[-1][0][cell] * root)
+        expected = np.linalg.lstsq(np.array(rows), np.array(numbers), rcond=None)[0]
+        assert np.ravel(least_squares(terms)) == pytest.approx(expected, abs=1e-4)

@@ -106,6 +106,18 @@ def test_margins_under_a_concentrated_policy_have_shares_in_proportion_to_their_
     assert sum(share for _, share in cells_and_shares) == Fraction(1, 20)
 
 
+def test_each_private_table_has_the_whole_share(office: Path) -> None:
+    project = office / "prdp.toml"
+    project.write_text(project.read_text() + project.read_text().replace("tables.staff", "tables.other"))
+    release = RELEASE.replace("by =", 'from = "staff"\nby =')
+    (office / "release.toml").write_text(f'{release}\n[tables.more]\nfrom = "other"\nby = ["sector"]\n')
+    ran = quickly("publish", "--dry-run")
+    assert "costs 0.1 (staff), 0.1 (other) of every record's budget" in " ".join(ran.stdout.split())
+    said = published()
+    for name in ("staff", "other"):
+        assert f"{name} was charged 1/10 of every budget, and has 9/10 left" in said
+
+
 def test_what_does_not_fit_charges_nothing_and_writes_nothing(office: Path) -> None:
     assert quickly("ask", "SELECT COUNT(*) FROM staff", "--share", "0.95").exit_code == 0
     ran = quickly("publish")

@@ -60,7 +60,7 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
     found = read(write_office(tmp_path))
     publication = found.publication
     assert [table.name for table in publication.tables] == ["employees", "pay"]
-    assert publication.total_share == Fraction(1, 10)
+    assert publication.rest_of_share(publication.tables) == Fraction(1, 20)
     assert publication.tables[1].own_share == Fraction(1, 20)
     assert publication.tables[0].statistics[0].round_to == 5
     assert [one.name for one in publication.hierarchies] == ["region"]

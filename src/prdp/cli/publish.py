@@ -15,7 +15,7 @@ from prdp.cli.messages import complain, plain, write
 from prdp.cli.preview import EVENLY, LIKE, percent, synthetic
 from prdp.cli.printing import grid, reading, show
 from prdp.errors import InvalidRequest
-from prdp.publish.draws import PrivateTable, draws_of
+from prdp.publish.draws import PrivateTable, draws_of, total_shares
 from prdp.publish.folder import refuse_folder
 from prdp.publish.run import Edition, Precision, drawn, dry_run
 from prdp.publish.series import EarlierEdition
@@ -118,15 +118,20 @@ def _show_precision(declared: ReleaseFile, like: str) -> None:
     for name in names:
         project, records = synthetic(declared.project, name, like)
         opened[name] = project.open(name, synthetic=records)
+    tables = _private(declared, opened)
     with reading("simulating the tables"):
-        found = dry_run(declared.publication, _private(declared, opened))
+        found = dry_run(declared.publication, tables)
     made = grid(("table", "figure", "share", "cells", "published", "median CV", "90 % below"), left=(0, 1))
     for line in found:
         made.add_row(*_cells(line))
-    total = sum({line.table: line.share for line in found}.values())
+    used = total_shares(draws_of(declared.publication, tables))
+    names_of = [f" ({name})" if len(used) > 1 else "" for name in used]
+    costs = ", ".join(
+        f"{float(share):.4g}{name}" for share, name in zip(used.values(), names_of, strict=True)
+    )
     left = ", ".join(f"{declared.project.to_explain(name).remaining} of {name}" for name in names)
     limit = 100 * declared.publication.suppress_above
-    caption = f"costs {float(total):.4g} of every record's budget, at once; left now: {left}."
+    caption = f"costs {costs} of every record's budget, at once; left now: {left}."
     above = f"Figures with a CV above {limit:.4g} % are not published."
     made_up = [EVENLY] if like == EVEN else [_REST] if is_law(like) else []
     show(made, "", caption, above, *made_up)

@@ -179,7 +179,8 @@ class Publication:
     Attributes:
         title: Its title.
         tables: Its tables.
-        share: The share that is divided among tables without one of their own.
+        share: The share that the tables from a private table use together; what those with one of their own
+            leave of it is divided among the others.
         office: Who publishes it.
         contact: Where questions go.
         edition: Its edition, such as a year.
@@ -219,13 +220,12 @@ class Publication:
             )
         if not self.suppress_above > 0:
             raise InvalidRequest("suppress_above is a coefficient of variation above 0; 1 is 100 %.")
-        own = sum((table.own_share or Fraction(0) for table in self.tables), Fraction(0))
-        if self.share is not None and any(t.share is None for t in self.tables) and own >= self.total_share:
-            raise InvalidRequest(f"tables with a share of their own use {own}, and leave nothing of share.")
+        for source in dict.fromkeys(table.source for table in self.tables):
+            tables = [table for table in self.tables if table.source == source]
+            if any(table.share is None for table in tables) and self.rest_of_share(tables) <= 0:
+                raise InvalidRequest("tables with a share of their own leave nothing of share to the others.")
 
-    @property
-    def total_share(self) -> Fraction:
-        """The share that all tables use together at most."""
-        if self.share is not None and any(table.share is None for table in self.tables):
-            return exact_share(self.share)
-        return sum((table.own_share or Fraction(0) for table in self.tables), Fraction(0))
+    def rest_of_share(self, tables: Sequence[StatisticalTable]) -> Fraction:
+        """Return what tables with a share of their own leave of the share to the others."""
+        own = sum((table.own_share or Fraction(0) for table in tables), Fraction(0))
+        return (Fraction(0) if self.share is None else exact_share(self.share)) - own

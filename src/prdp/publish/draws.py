@@ -84,8 +84,7 @@ def draws_of(publication: Publication, tables: Mapping[str, PrivateTable]) -> li
     ]
     for declared, dimensions in zip(publication.tables, every, strict=True):
         refuse_same_names(dimensions, declared.columns)
-    notions = [private.table.policy.stated is not None for private in privates]
-    shares = shares_of(publication, every, notions)
+    shares = shares_of(publication, every, privates)
     return [
         TableDraws(
             declared,
@@ -109,26 +108,35 @@ def total_shares(every: Iterable[TableDraws]) -> dict[str, Fraction]:
 
 
 def shares_of(
-    publication: Publication, every: Sequence[Sequence[Dimension]], concentrated: Sequence[bool]
+    publication: Publication, every: Sequence[Sequence[Dimension]], privates: Sequence[PrivateTable]
 ) -> list[dict[Asked, Fraction]]:
-    """Return the share of each margin of each table, by their numbers of cells and the tables' notions."""
+    """Return the share of each margin of each table, by their numbers of cells and the tables' notions.
+
+    Budgets of different private tables are different, so that each has the whole share.
+    """
     pairs = list(zip(publication.tables, every, strict=True))
     margins = [asked_of(declared, dimensions) for declared, dimensions in pairs]
     cells = [
         [cells_of(asked, dimensions) for asked in found]
         for found, (_, dimensions) in zip(margins, pairs, strict=True)
     ]
-    notions = [[notion] * len(many) for many, notion in zip(cells, concentrated, strict=True)]
-    own = [declared.own_share for declared in publication.tables]
-    rest = publication.total_share - sum((one for one in own if one is not None), Fraction(0))
-    others = [place for place, share in enumerate(own) if share is None]
-    every_cells = list(chain.from_iterable(cells[place] for place in others))
-    every_notion = list(chain.from_iterable(notions[place] for place in others))
-    parts = iter(divided(rest, every_cells, every_notion) if others else [])
-    return [
-        dict(zip(found, divided(share, many, kinds) if share is not None else parts, strict=False))
-        for found, many, kinds, share in zip(margins, cells, notions, own, strict=True)
-    ]
+    parts: dict[int, list[Fraction]] = {}
+    for private in {id(one): one for one in privates}.values():
+        mine = [place for place, one in enumerate(privates) if one is private]
+        notion = private.table.policy.stated is not None
+        others = []
+        for place in mine:
+            own = publication.tables[place].own_share
+            if own is None:
+                others.append(place)
+            else:
+                parts[place] = divided(own, cells[place], concentrated=notion)
+        many = list(chain.from_iterable(cells[place] for place in others))
+        if many:
+            rest = publication.rest_of_share([publication.tables[place] for place in mine])
+            found = iter(divided(rest, many, concentrated=notion))
+            parts |= {place: [next(found) for _ in cells[place]] for place in others}
+    return [dict(zip(found, parts[place], strict=True)) for place, found in enumerate(margins)]
 
 
 def _private(declared: StatisticalTable, tables: Mapping[str, PrivateTable]) -> PrivateTable:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from prdp.plan.queries import Count, Mean
+from prdp.publish.clipped_margins import steps_of_keys, with_failures
 from prdp.publish.declaration import Statistic
 from prdp.publish.dimension import Dimension, DimensionPart
 from prdp.publish.draws import Asked
@@ -49,36 +50,43 @@ def figures(
         cells: The cells that are wanted: a part of each dimension.
         least: What no figure can be below; None where there is nothing, or figures are left as they are.
     """
+    released = with_failures(dimensions, released)
     if isinstance(statistic.query, Mean):
         apart = AskedMargins(dimensions, released)
         return [_mean(cell, apart) for cell in cells]
     even = all(one.even for answers in released.values() for one in answers)
-    several = even and len(released) > 1
-    table = (ConsistentMargins if several else AskedMargins)(dimensions, released)
+    several = len(released) > 1
+    table = (ConsistentMargins if even and several else AskedMargins)(dimensions, released)
     found = [table.figure(cell) for cell in cells]
-    if least is None:
-        return found
-    numbers = _moved(found, dimensions, cells) if least == 0 and even else None
-    return [
-        bounded(one, least, None if numbers is None else numbers[place]) for place, one in enumerate(found)
-    ]
+    step, keys = found[0].step, None
+    if several and not even:
+        step = _step(released)
+        keys = steps_of_keys(dimensions, released, step, nonnegative=least is not None)
+    elif several and least is not None and {one.step for one in found} == {step}:
+        keys = _steps_of_keys(found, dimensions, cells)
+    if keys is None:
+        return found if least is None else [bounded(one, least, max(least, one.exact)) for one in found]
+    if least is not None:
+        keys = projected(keys, [[level.groups for level in one.levels[:0:-1]] for one in dimensions])
+    numbers = (int(keys[np.ix_(*(part.leaves for part in cell))].sum()) * step for cell in cells)
+    return [bounded(one, least, number, step) for one, number in zip(found, numbers, strict=True)]
 
 
-def add_up(released: Mapping[Asked, Sequence[Release]]) -> bool:
-    """Return whether the figures of a column add up: if nothing but noise has moved any."""
-    return len(released) == 1 or all(one.even for answers in released.values() for one in answers)
+def bounded(
+    one: Release, least: Fraction | None, number: Fraction, step: Fraction | None = None
+) -> ConsistentRelease:
+    """Return a figure at another place, with the interval that it had, cut at its least number."""
+    if not isinstance(one, ConsistentRelease):
+        return moved_to(one, number, step or one.step, least=least)
+    off = one.off + one.exact - number
+    return replace(one, steps=int(number / one.step), off=off, least=least)
 
 
-def bounded(one: Release, least: Fraction, number: Fraction | None = None) -> ConsistentRelease:
-    """Return a figure at another place, or at its least one, with the interval that it had, cut at that."""
-    kept = one if isinstance(one, ConsistentRelease) else _wrapped(one)
-    number = max(least, kept.exact) if number is None else number
-    moved = kept.exact - number
-    return replace(kept, steps=int(number / kept.step), off=kept.off + moved, least=least)
-
-
-def _wrapped(one: Release) -> ConsistentRelease:
-    return moved_to(one, one.exact, one.step)
+def _step(released: Mapping[Asked, Sequence[Release]]) -> Fraction:
+    """Return the step of which figures are multiples: whole ones of whole answers."""
+    answers = [one for margin in released.values() for one in margin]
+    step = min(one.step for one in answers)
+    return max(step, Fraction(1)) if all(one.whole for one in answers) else step
 
 
 class AskedMargins:
@@ -199,26 +207,16 @@ def _places(dimensions: Sequence[Dimension], asked: Asked) -> list[Place]:
     return list(product(*(range(len(one.levels[level].labels)) for one, level in levels)))
 
 
-def _moved(
+def _steps_of_keys(
     found: Sequence[Release], dimensions: Sequence[Dimension], cells: Sequence[tuple[DimensionPart, ...]]
-) -> list[Fraction] | None:
-    """Return all numbers of a table with none below zero; None where its cells do not add up."""
-    shape = tuple(one.size for one in dimensions)
+) -> Any:
+    """Return the numbers of the keys' figures, in steps."""
     numbers: dict[Leaves, Release] = {
         tuple(part.leaves for part in cell): one for cell, one in zip(cells, found, strict=True)
     }
-    finest = [numbers.get(tuple((one,) for one in place)) for place in np.ndindex(shape)]
-    if not all(isinstance(one, ConsistentRelease) for one in finest):
-        return None
-    steps = {one.step for one in finest if one is not None}
-    if len(steps) != 1:
-        return None
-    (step,) = steps
-    table = np.array([int(one.exact / step) for one in finest if one is not None], dtype=object)
-    table = projected(
-        table.reshape(shape), [[level.groups for level in one.levels[:0:-1]] for one in dimensions]
-    )
-    return [Fraction(int(table[np.ix_(*(part.leaves for part in cell))].sum())) * step for cell in cells]
+    shape = tuple(one.size for one in dimensions)
+    finest = [numbers[tuple((one,) for one in place)] for place in np.ndindex(shape)]
+    return np.array([int(one.exact / one.step) for one in finest], dtype=object).reshape(shape)
 
 
 def _mean(cell: tuple[DimensionPart, ...], table: AskedMargins) -> Figure:

@@ -14,10 +14,9 @@ NOTION = (
     "public policy below, and s the share that all tables use together."
 )
 METHOD = (
-    "Each margin of a table is a query of its own, answered with random noise. Counts and sums that nothing "
-    "but noise has moved are made to add up by least squares; what cannot be negative is moved to 0, with "
-    "the same total. Shares are divided by the numbers of cells. All of this follows from noisy answers and "
-    "public facts."
+    "Each margin of a table is a query of its own, answered with random noise. Counts and sums are made to "
+    "add up by least squares; what cannot be negative is moved to 0, with the same total. Shares are divided "
+    "by the numbers of cells. All of this follows from noisy answers and public facts."
 )
 INTERVALS = (
     "A 95 % confidence interval covers the noise, and what clipping took away as far as its table says. It "

@@ -15,7 +15,7 @@ from prdp.plan.queries import Mean
 from prdp.publish.declaration import Publication, Signs, Statistic
 from prdp.publish.dimension import DimensionPart
 from prdp.publish.draws import TableDraws
-from prdp.publish.estimates import Figure, add_up, figures, least_of
+from prdp.publish.estimates import Figure, figures, least_of
 from prdp.release import formatting
 from prdp.release.formats.document import Document, InBrackets, cell_text
 from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV, UNRELIABLE, UNRELIABLE_CV
@@ -109,7 +109,6 @@ class FinishedTable:
         cells: Its rows: a part of each dimension.
         columns: Its figures by name.
         simulated: Whether the records were synthetic.
-        apart: Columns of counts and sums whose margins need not add up.
     """
 
     draws: TableDraws
@@ -117,7 +116,6 @@ class FinishedTable:
     cells: tuple[tuple[DimensionPart, ...], ...]
     columns: Mapping[str, Sequence[PublishedFigure]]
     simulated: bool
-    apart: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -126,7 +124,7 @@ class FinishedTable:
         """Return a table from the answers to its plans, in their order."""
         declared, dimensions = draws.declared, draws.dimensions
         cells = tuple(product(*(one.parts(margins=declared.margins) for one in dimensions)))
-        columns, apart = {}, []
+        columns = {}
         for place, statistic in enumerate(declared.statistics):
             answers = {
                 asked: [row[place] for row in table.releases]
@@ -135,14 +133,12 @@ class FinishedTable:
             least = least_of(statistic, draws.private.table.bounds)
             moved = least if publication.nonnegative else None
             found = figures(statistic, dimensions, answers, cells, least=moved)
-            if statistic.adds_up and not add_up(answers):
-                apart.append(statistic.name)
             columns[statistic.name] = [
                 judged(one, publication.suppress_above, publication.signs, may_be_negative=least is None)
                 for one in found
             ]
         simulated = any(one.simulated for one in released)
-        return cls(draws, publication, cells, columns, simulated, tuple(apart))
+        return cls(draws, publication, cells, columns, simulated)
 
     @property
     def name(self) -> str:
@@ -258,12 +254,6 @@ class FinishedTable:
         found = [*self.draws.declared.footnotes, *self.publication.footnotes]
         found += [text for status, text in meanings.items() if status in statuses]
         found += [f"{', '.join(rounded)}: rounded; totals are rounded themselves."] if rounded else []
-        if self.apart:
-            names = ", ".join(self.apart)
-            found.append(
-                f"{names}: a total is an answer of its own, or the sum of its parts where the privacy budget "
-                "was insufficient for that; parts need not add up to totals."
-            )
         where = self.draws.declared.where
         found += [f"Records where {where}."] if where else []
         found += self._caveats()

@@ -46,6 +46,11 @@ class Total(Release):
         return next((kind for kind in (formatting.NOISE_ALONE, formatting.RANGE) if kind in kinds), "95 %")
 
     @property
+    def insufficient_budget(self) -> bool:
+        """True if the clipped amount of a term is unknown."""
+        return any(term.insufficient_budget for term in self.terms)
+
+    @property
     def perhaps_of_nothing(self) -> bool:
         """True if a term may be of no values at all."""
         return any(term.perhaps_of_nothing for term in self.terms)
