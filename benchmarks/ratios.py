@@ -8,8 +8,9 @@ with new processes. No figure of another machine is used. A tree that costs what
 pair with probability 1/2 at most, on a busy machine too, so that load fails it with probability
 ``false_alarm(10)`` at most: 1 in 42,000.
 
-``--write`` names the last commit as the baseline, to be landed with a change that costs more on purpose.
-Where git does not have the baseline, or no source has changed since, nothing is compared.
+``--write`` names the last commit as the baseline, to be landed with a change that costs more on purpose, and
+with one that makes cases cheaper: a loss is seen from the baseline on.
+Where no source has changed since, or git does not have the baseline of the file, nothing is compared.
 ``--plant slower`` (everything works a fifth more) and ``--plant own-column`` (no shortcut for policies of
 their own column) compare this tree with itself, spoilt: the comparison must fail then.
 """
@@ -87,6 +88,8 @@ def pairs(before: Start, after: Start, suspects: Sequence[str] | None) -> dict[s
         if not names:
             sys.exit("the questions cannot be asked of this tree")
         found: dict[str, list[float]] = {name: [] for name in names if name in trees[0].names}
+        if not found:
+            sys.exit("the questions cannot be asked of the earlier sources: --write names others")
         for name in names:
             if name not in found:
                 print(f"{name}: not compared, since the earlier sources cannot be asked", flush=True)
@@ -101,6 +104,11 @@ def pairs(before: Start, after: Start, suspects: Sequence[str] | None) -> dict[s
 def dearer(ratios: Sequence[float]) -> bool:
     """Return whether pairs show a loss: a median that is not tolerated, and too many lost for chance."""
     return statistics.median(ratios) > TOLERATED and sum(ratio > 1 for ratio in ratios) >= LOST
+
+
+def cheaper(ratios: Sequence[float]) -> bool:
+    """Return whether pairs show a gain that would hide a loss of more than is tolerated."""
+    return statistics.median(ratios) * TOLERATED < 1 and sum(ratio < 1 for ratio in ratios) >= LOST
 
 
 def false_alarm(number: int) -> Fraction:
@@ -126,11 +134,17 @@ def git(*words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 @contextmanager
-def sources(commit: str) -> Iterator[Path | None]:
-    """Yield the sources of a commit, or None where git does not have it or no source has changed since."""
+def sources(named: str | None) -> Iterator[Path | None]:
+    """Yield the sources of a commit, or None where no source has changed since.
+
+    The baseline of the file may be missing, as in a copy without a history; a commit that was named may not.
+    """
+    commit = named or BASELINE.read_text().strip()
     difference = git("diff", "--quiet", commit, "--", "src")
     if difference.returncode != 1:
         said = difference.stderr.decode(errors="replace").partition("\n")[0]
+        if said and named:
+            sys.exit(f"{named}: {said}")
         print(f"{commit}: {said or 'no source has changed since'}; nothing is compared")
         yield None
         return
@@ -145,7 +159,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="make the last commit the baseline")
     parser.add_argument("--plant", choices=["own-column", "slower"], default="", help="what to spoil")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()), help="for the rows")
-    parser.add_argument("--baseline", default=BASELINE.read_text().strip(), help="the commit to compare with")
+    parser.add_argument("--baseline", help="the commit to compare with, in place of the file's")
     arguments = parser.parse_args()
     if arguments.write:
         BASELINE.write_bytes(git("rev-parse", "HEAD").stdout)
@@ -158,11 +172,15 @@ def main() -> None:
         before: Start = lambda: Tree(earlier, arguments.cache)  # noqa: E731
         after: Start = lambda: Tree(own, arguments.cache, arguments.plant)  # noqa: E731
         suspects: list[str] = []
+        gained: set[str] = set()
         for found, suspects in compared(before, after):
+            gained.update(name for name, ratios in found.items() if cheaper(ratios))
             for name, ratios in found.items():
                 lost = sum(ratio > 1 for ratio in ratios)
                 shown = f"{statistics.median(ratios):6.2f}  dearer in {lost:2} of {PAIRS}"
                 print(f"{name:34}{shown}{'  DEARER' if name in suspects else ''}", flush=True)
+    if gained:
+        print(f"cheaper, so that --write should name a new baseline: {', '.join(sorted(gained))}")
     if suspects:
         sys.exit(f"dearer by more than {TOLERATED - 1:.0%}, {TIMES} times: {', '.join(suspects)}")
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from benchmarks.ratios import LOST, PAIRS, TIMES, Start, Tree, compared, dearer, false_alarm
+from benchmarks.ratios import LOST, PAIRS, TIMES, Start, Tree, cheaper, compared, dearer, false_alarm, sources
 
 
 def pairs(factor: float, spread: float, noise: random.Random) -> list[float]:
@@ -63,6 +63,23 @@ def test_a_case_that_earlier_sources_cannot_be_asked_is_named_and_fails_nothing(
     assert list(found) == ["sums"]
     assert not suspects
     assert "medians: not compared" in capsys.readouterr().out
+
+
+def test_earlier_sources_of_which_no_case_can_be_asked_are_no_pass() -> None:
+    with pytest.raises(SystemExit, match="cannot be asked of the earlier sources"):
+        list(compared(start(), start(sums=1)))
+
+
+def test_a_commit_that_was_named_and_is_not_there_is_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="no-such-commit"), sources("no-such-commit"):
+        pass
+    assert "nothing is compared" not in capsys.readouterr().out
+
+
+def test_a_gain_that_would_hide_a_loss_is_told_from_one_that_would_not() -> None:
+    assert cheaper([0.8] * PAIRS)
+    assert not cheaper([0.95] * PAIRS)
+    assert not cheaper([0.8] * (LOST - 1) + [1.1] * (PAIRS - LOST + 1))
 
 
 def test_a_loss_is_measured_again_and_other_cases_are_not() -> None:

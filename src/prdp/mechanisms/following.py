@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
@@ -46,10 +46,10 @@ class RecordKind:
     least: int
     most: int
 
-    def square(self, center: Fraction) -> int:
-        """Return the largest squared distance from a center, in its denominator's parts of rounding steps."""
-        at, parts = center.numerator, center.denominator
-        return max(at - self.low * parts, self.high * parts - at) ** 2
+    def square(self, at: int, parts: int) -> int:
+        """Return the largest squared distance from ``at``, which is in so many parts of a rounding step."""
+        below, above = at - self.low * parts, self.high * parts - at
+        return below * below if below > above else above * above
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +93,19 @@ class PairedPoints:
 
     def squared(self, points: Sequence[Fraction], center: Fraction) -> list[Fraction]:
         """Return the same of squared distances from a center, in rounding steps, for rising points."""
-        done, parts = 0, center.denominator**2
-        most, least = parts, self.kinds[0].most  # the largest ratio of a square to a budget, in whole numbers
+        at, parts = center.as_integer_ratio()
+        each, done = parts * parts, 0
+        most, least = each, self.kinds[0].most  # the largest ratio of a square to a budget, in whole numbers
         found = []
         for point in points:
             sure, perhaps = self._whole(point)
             for kind in self.kinds[done:sure]:
-                square = kind.square(center)
+                square = kind.square(at, parts)
                 if square * least > most * kind.least:
                     most, least = square, kind.least
-            known = Fraction(most, least * parts) / self.quantum
+            known = Fraction(most, least * each) / self.quantum
             others = (
-                Fraction(kind.square(center), kind.high * parts) * point
+                Fraction(kind.square(at, parts), kind.high * each) * point
                 for kind in self._beyond(sure, perhaps)
             )
             found.append(max(known, *others, Fraction(0)))
@@ -181,7 +182,7 @@ class Following:
 
     def law(self, summary: Summary, share: Fraction, at: Fraction) -> Noisy:
         """Return the distribution of the total, clipped at so many steps for each unit of budget."""
-        caps = summary.cells.by_budget(partial(_cap, at * summary.levels.quantum))
+        caps = summary.cells.by_budget(_cap(at * summary.levels.quantum))
         return Noisy((summary.clipped_total(caps),), (DiscreteLaplace(at / share),))
 
     def answers(self, summary: Summary, share: Fraction, entropy: Entropy, runs: int) -> list[Answer]:
@@ -230,7 +231,7 @@ class Following:
         known = tuple(one for one in answer if one is not None)
         assert len(known) == len(answer)  # noqa: S101  (whether a sum has a point is a public fact)
         points = [_point(one) * groups.levels.quantum for one in known]
-        caps = [groups.kinds.by_budget(partial(_cap, point)) for point in points]
+        caps = [groups.kinds.by_budget(_cap(point)) for point in points]
         which = np.asarray(leader.which)
         noises: Column = np.zeros(len(which), dtype=np.int64)
         for number, one in enumerate(known):
@@ -275,9 +276,10 @@ class Following:
         return self.pairs.squared(points, center)
 
 
-def _cap(point: Fraction, quanta: int) -> int:
-    """Return the cap of a record with this budget, in whole steps; ``point`` is for a quantum."""
-    return quanta * point.numerator // point.denominator
+def _cap(point: Fraction) -> Callable[[int], int]:
+    """Return the caps of records, in whole steps, by their budgets; ``point`` is for a quantum."""
+    up, down = point.as_integer_ratio()
+    return lambda quanta: quanta * up // down
 
 
 def _point(answer: Answer) -> Fraction:
