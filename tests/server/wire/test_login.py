@@ -11,7 +11,7 @@ from prdp.server.wire import messages
 from prdp.server.wire.scram import Verifier
 from tests.server.serving import Served, people
 from tests.server.wire.serving_wire import wire_token
-from tests.server.wire.talking import CERTIFICATE, TLS, Client, kinds, query, sent, startup, states
+from tests.server.wire.talking import CERTIFICATE, TLS, Client, kinds, query, sent, startup, states, text
 
 
 @pytest.fixture
@@ -128,6 +128,18 @@ def test_300_megabytes_before_a_login_are_refused_by_their_header(filled: Served
     client.send(TLS)
     client.send(startup(user="ana.laptop"))
     assert states(client.send(b"p" + struct.pack("!I", messages.MAX_BEFORE_LOGIN + 1))) == ["54000"]
+
+
+def test_a_stranger_is_read_no_further_than_one_message_while_a_login_is_looked_up(filled: Served) -> None:
+    talk = Client.of(filled).talk
+    talk.receive(TLS)
+    talk.encrypted()
+    talk.receive(startup(user="ana.laptop"))
+    talk.receive(sent(b"p", text("SCRAM-SHA-256"), struct.pack("!i", 9), b"n,,n=,r=a"))
+    assert talk.work is not None
+    assert not talk.is_full
+    talk.receive(bytes(messages.MAX_BEFORE_LOGIN + 1))
+    assert talk.is_full
 
 
 def test_no_statement_is_read_before_the_login_is_over(filled: Served) -> None:
