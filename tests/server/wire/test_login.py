@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from urllib.parse import urlencode
 
 import pytest
 
@@ -172,3 +174,17 @@ def test_the_certificate_is_what_logins_are_bound_to(filled: Served) -> None:
     password = wire_token(filled, "ana.laptop")
     other = Client.of(filled, certificate=CERTIFICATE + b" of somebody between")
     assert states(other.log_in("ana.laptop", password)) == ["28P01"]
+
+
+def test_an_analyst_makes_their_own_token_in_the_console(filled: Served) -> None:
+    """Whoever made it for them could ask in their name."""
+    form = urlencode({"label": "laptop", "wire": "yes", "days": "3", "cap": "0.01"}).encode()
+    kind = "application/x-www-form-urlencoded"
+    shown = filled.ask("POST", "/tokens", form, "ana", content_type=kind).body.decode()
+    assert "The password of <code>ana.laptop</code>" in shown
+    (password,) = re.findall("prdp_[0-9a-f]{64}", shown)
+    assert states(Client.of(filled).log_in("ana.laptop", password)) == []
+    assert filled.rows("SELECT kind, cap FROM {}tokens WHERE label = 'laptop'") == [("wire", 10**10)]
+    again = filled.ask("POST", "/tokens", form, "ana", content_type=kind)
+    assert (again.status, "prdp_" in again.body.decode()) == (409, False)
+    assert '<th scope="row">ana.laptop</th>' in again.body.decode()
