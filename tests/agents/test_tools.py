@@ -130,6 +130,7 @@ def test_the_same_plan_again_is_free_also_for_the_next_session(asked: Asked) -> 
     assert first.facts["rows"] == again.facts["rows"] == later.facts["rows"]
     assert first.facts["release"] == again.facts["release"] == later.facts["release"] == "visits/0"
     assert later.facts["session_left"] == "0.01"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", later.facts["recorded_on"])  # its time could tell of reading
     found = asked.call("result", request=first.facts["request"])
     assert found.facts["rows"] == first.facts["rows"]
 

@@ -9,6 +9,7 @@ from math import comb
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from prdp.server import purses
 from tests.server.running import Running, begun
@@ -51,6 +52,12 @@ def by_chance(successes: int, tries: int) -> float:
     return float(sum(comb(tries, k) for k in range(successes, tries + 1)) / 2**tries)
 
 
+def rate(right: int) -> str:
+    """Return how often guesses were right, with the exact 95 % interval of the rate."""
+    low, high = stats.binomtest(right, GUESSED).proportion_ci()
+    return f"{right} of {GUESSED} right, a rate of {low:.2f} to {high:.2f}"
+
+
 def test_the_attacker_sees_six_hundredths_of_a_second_and_does_not_see_noise() -> None:
     assert len(PROBES) * by_chance(TOO_MANY, GUESSED) < 1e-9
     chance = random.Random(20261119)
@@ -81,7 +88,8 @@ def test_answers_free_questions_and_cancels_do_not_tell_tables_apart(tmp_path: P
             for probe in PROBES:
                 times[probe].append((found["small"][probe], found["large"][probe]))
     right = {probe: right_guesses(pairs, chance) for probe, pairs in times.items()}
-    print(right)
+    for probe, number in right.items():
+        print(f"{probe}: {rate(number)}")
     assert max(right.values()) < TOO_MANY, right
 
 

@@ -80,7 +80,7 @@ def _answer(found: ReceivedAnswer) -> tuple[str, dict[str, Any]]:
         "receipt": dict(found.receipt),
         "statement": value(answers.text),
         "share": charged,
-        "recorded_at": answers.recorded_at or None,
+        "recorded_on": answers.recorded_at[:10] or None,  # a statement's later charges follow reading
         "columns": list(map(value, answers.columns)),
         "rows": [list(map(_cell, row)) for row in answers.rows[:_ROWS]],
         "more_rows": max(0, len(answers) - _ROWS),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from urllib.parse import urlencode
 
 import pytest
 
@@ -11,7 +13,7 @@ from prdp.server.wire import messages
 from prdp.server.wire.scram import Verifier
 from tests.server.serving import Served, people
 from tests.server.wire.serving_wire import wire_token
-from tests.server.wire.talking import CERTIFICATE, TLS, Client, kinds, query, sent, startup, states
+from tests.server.wire.talking import CERTIFICATE, TLS, Client, kinds, query, sent, startup, states, text
 
 
 @pytest.fixture
@@ -130,6 +132,18 @@ def test_300_megabytes_before_a_login_are_refused_by_their_header(filled: Served
     assert states(client.send(b"p" + struct.pack("!I", messages.MAX_BEFORE_LOGIN + 1))) == ["54000"]
 
 
+def test_a_stranger_is_read_no_further_than_one_message_while_a_login_is_looked_up(filled: Served) -> None:
+    talk = Client.of(filled).talk
+    talk.receive(TLS)
+    talk.encrypted()
+    talk.receive(startup(user="ana.laptop"))
+    talk.receive(sent(b"p", text("SCRAM-SHA-256"), struct.pack("!i", 9), b"n,,n=,r=a"))
+    assert talk.work is not None
+    assert not talk.is_full
+    talk.receive(bytes(messages.MAX_BEFORE_LOGIN + 1))
+    assert talk.is_full
+
+
 def test_no_statement_is_read_before_the_login_is_over(filled: Served) -> None:
     client = Client.of(filled)
     client.send(TLS)
@@ -160,3 +174,17 @@ def test_the_certificate_is_what_logins_are_bound_to(filled: Served) -> None:
     password = wire_token(filled, "ana.laptop")
     other = Client.of(filled, certificate=CERTIFICATE + b" of somebody between")
     assert states(other.log_in("ana.laptop", password)) == ["28P01"]
+
+
+def test_an_analyst_makes_their_own_token_in_the_console(filled: Served) -> None:
+    """Whoever made it for them could ask in their name."""
+    form = urlencode({"label": "laptop", "wire": "yes", "days": "3", "cap": "0.01"}).encode()
+    kind = "application/x-www-form-urlencoded"
+    shown = filled.ask("POST", "/tokens", form, "ana", content_type=kind).body.decode()
+    assert "The password of <code>ana.laptop</code>" in shown
+    (password,) = re.findall("prdp_[0-9a-f]{64}", shown)
+    assert states(Client.of(filled).log_in("ana.laptop", password)) == []
+    assert filled.rows("SELECT kind, cap FROM {}tokens WHERE label = 'laptop'") == [("wire", 10**10)]
+    again = filled.ask("POST", "/tokens", form, "ana", content_type=kind)
+    assert (again.status, "prdp_" in again.body.decode()) == (409, False)
+    assert '<th scope="row">ana.laptop</th>' in again.body.decode()

@@ -10,10 +10,12 @@ import pytest
 from prdp.server.wire import messages
 from prdp.server.wire.failures import STATES
 from prdp.server.wire.listener import WirePatience
+from prdp.serving.drawings import shown
 from tests.server.serving import COUNT, Served, people
 from tests.server.wire.serving_wire import Talk, wire_token
 
-PAGE = (Path(__file__).parents[3] / "docs" / "wire.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "wire.md").read_text(encoding="utf-8")
 PEOPLE = {"analyst": "ana", "steward": "stan", "owner": "olga", "auditor": "uwe"}
 
 
@@ -68,3 +70,13 @@ def test_every_setting_of_the_page_is_there(filled: Served) -> None:
     assert len(statements) == 5
     for statement in statements:
         talk.run(statement)
+
+
+def test_the_picture_of_intervals_is_of_the_answers_above_it() -> None:
+    rows = re.findall(r"^ (\w+) +\| +(\d+) \| +([\d.]+) \| +([\d.]+) \|", PAGE, flags=re.MULTILINE)
+    assert len(rows) == 4
+    (told,) = re.findall("<desc.*?>(.*)</desc>", (DOCS / "wire_intervals.svg").read_text(encoding="utf-8"))
+    assert told.split("; ") == [
+        f"{name}: {shown(float(value))}, from {shown(float(low))} to {shown(float(high))}"
+        for name, value, low, high in rows
+    ]

@@ -421,12 +421,16 @@ class _Console:
 
     async def tokens(self, visit: Visit) -> Response:
         """List access tokens."""
-        return self._shown("tokens.html", visit, token="", **await visit.rest.get("/v1/tokens"))
+        return self._shown("tokens.html", visit, token="", user="", **await visit.rest.get("/v1/tokens"))
 
     async def make_token(self, visit: Visit) -> Response:
         """Make a token; it is shown once."""
         days = visit.form.get("days", "")
         body: Facts = {"label": visit.form.get("label", ""), "scopes": list(visit.scopes)}
+        user = ""
+        if visit.form.get("wire"):
+            body |= {"wire": True, "scopes": ["read", "ask"]}
+            user = f"{visit.me['name']}.{body['label']}"
         body["days"] = int(days) if days.isdecimal() and len(days) < 5 else 0
         if visit.form.get("cap", "").strip():
             body["cap"] = _share(visit.form["cap"])
@@ -436,7 +440,8 @@ class _Console:
         except RestRefused as error:
             status, refused = error.status, error.message
         known = await visit.rest.get("/v1/tokens")
-        return self._shown("tokens.html", visit, status=status, refused=refused, token=token, **known)
+        facts = {"status": status, "refused": refused, "token": token, "user": user}
+        return self._shown("tokens.html", visit, **facts, **known)
 
     async def revoke_token(self, visit: Visit) -> Response:
         """Revoke a token."""

@@ -110,7 +110,12 @@ class Conversation:
     @property
     def is_full(self) -> bool:
         """Whether no more should be read from the socket for now."""
-        return len(self._buffer) > messages.MAX_MESSAGE
+        return len(self._buffer) > self._limit
+
+    @property
+    def _limit(self) -> int:
+        """The longest message that is read now."""
+        return messages.MAX_MESSAGE if self._session else messages.MAX_BEFORE_LOGIN
 
     def receive(self, data: bytes) -> None:
         """Take bytes, and handle the messages that are whole."""
@@ -136,9 +141,8 @@ class Conversation:
     def _go_on(self) -> None:
         while self.work is None and not self.closed and not self.wants_tls:
             first = self._handle == self._startup
-            limit = messages.MAX_MESSAGE if self._session else messages.MAX_BEFORE_LOGIN
             try:
-                found = messages.take(self._buffer, first=first, limit=limit)
+                found = messages.take(self._buffer, first=first, limit=self._limit)
                 if found is None:
                     return
                 self._steps = self._handle(found)
