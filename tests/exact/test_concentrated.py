@@ -67,6 +67,16 @@ class UnpaidFence(Tuning):
         return self.choice
 
 
+@dataclass(frozen=True, slots=True)
+class RootedFence(Tuning):
+    """Takes the root of what is lacking for it, as of a part of the share."""
+
+    @property
+    def seen(self) -> Fraction:
+        assert self.fence is not None
+        return self.choice * root_below(1 / (1 + Fraction(self.fence.max_decrease)))
+
+
 def fenced(tuning: type[Tuning]) -> Clip:
     """Return a mechanism that chooses its point with a fence."""
     one = GAUSSIAN.tunings[0][1]
@@ -365,8 +375,11 @@ def test_parts_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None
         replace(GAUSSIAN, tunings=((None, replace(tuning, answer=TOTAL_PART + Fraction(1, 1000))),))
 
 
-def choices_lost(mechanism: Clip) -> float:
-    """Return the largest loss in the choice of a point, over what it may lose, by small tables."""
+def choices_lost(mechanism: Clip, *, pure: bool = False) -> float:
+    """Return the largest loss in the choice of a point, over what it may lose, by small tables.
+
+    Or the largest log-ratio, which Lemma C2 is about.
+    """
     found = 0.0
     tables: list[list[Record]] = [[], *([record] * size for record in RECORDS for size in (1, 3))]
     for table in tables:
@@ -377,13 +390,28 @@ def choices_lost(mechanism: Clip) -> float:
             e = float(min(record["eps"], 3.0))
             lost, undrawn = concentrated_loss(one, other)
             assert not undrawn
-            found = max(found, lost / ((float(CHOICE_PART) * e) ** 2 / 2))
+            most = float(CHOICE_PART) * e
+            found = max(found, largest_log_ratio(one, other) / most if pure else lost / (most**2 / 2))
     return found
 
 
-def test_a_fence_is_paid_for_and_an_unpaid_one_is_caught() -> None:
+def test_a_fence_is_paid_for_and_an_unpaid_or_a_rooted_one_is_caught() -> None:
     assert choices_lost(fenced(Tuning)) <= 1 + TOLERANCE
     assert choices_lost(fenced(UnpaidFence)) > 1.1
+    assert choices_lost(fenced(Tuning), pure=True) <= 1 + TOLERANCE
+    assert choices_lost(fenced(RootedFence), pure=True) > 1.05
+
+
+def test_gaussian_noise_whose_tail_is_cut_off_loses_without_bound() -> None:
+    """However far out: what one table can give, and its neighbour cannot, tells them apart."""
+
+    def noisy(value: int, far: int) -> ExponentialChoice:
+        outputs = range(-40, 41)
+        possible = tuple(int(abs(output - value) <= far) for output in outputs)
+        return ExponentialChoice(tuple((output - value) ** 2 for output in outputs), Fraction(1, 8), possible)
+
+    for far in (1, 10, 30):
+        assert concentrated_loss(noisy(0, far), noisy(1, far))[0] == math.inf
 
 
 def tiers_of(summary: Summary) -> Tiers:
