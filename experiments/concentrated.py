@@ -150,7 +150,7 @@ def of_tumult(data: Path | None, runs: int, env: Path) -> None:
     drawn = iter(drawn_by_tumult(jobs, env))
     for name, values, one in cases:
         truth = int(values.sum())
-        policy = prdp.Policy(f"power({one.policy}, 2) / 2", notion="zcdp")
+        policy = prdp.Policy(f"power({one.policy}, 2) / 2", at_least="1e-12", notion="zcdp")
         most = 10 ** math.ceil(math.log10(values.max()))
         table = prdp.open({"v": values}, policy=policy, bounds={"v": (0, most)}, synthetic=True)
         theirs = [float(np.median(np.abs(next(drawn) - truth) / truth)) * 100 for _ in TABLES]
