@@ -1,6 +1,7 @@
 """Errors of pure and of concentrated privacy by the number of tables, at matched promises.
 
-Run ``python -m experiments.concentrated [--data FOLDER] [--runs N] [--ranks]``. Each of k tables has the
+Run ``python -m experiments.concentrated [--data FOLDER] [--runs N]``, or one of ``--ranks``,
+``--margins``, ``--one-budget`` and ``--tumult``. Each of k tables has the
 share 1/k, and all of them are drawn alike, so that one is drawn often. An error is the median of
 |answer - truth| over the truth, in percent.
 
@@ -24,6 +25,9 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 import prdp
+from experiments.baselines.tumult.environment import FOLDER, Job
+from experiments.baselines.tumult.environment import drawn as drawn_by_tumult
+from experiments.baselines.tumult.samplers import samplers
 from prdp.concentrated import epsilon_at
 from prdp.testing import Seeded
 
@@ -32,6 +36,8 @@ SEED = 20261119
 SIZE = 200_000
 DELTA = 1e-6
 LN = -math.log(DELTA)
+ANCHOR = 10_000
+"""The size of a record that may lose P = 1/2 to a transformation."""
 
 FILES = {
     "CBP": ("cbp_2021.parquet", "payroll_kusd"),
@@ -129,6 +135,30 @@ def of_one_budget(data: Path | None, runs: int) -> None:
                     print(f"| {name} | {query} | {policy} | {notion} |", " | ".join(shown), "|", flush=True)
 
 
+def of_tumult(data: Path | None, runs: int, env: Path) -> None:
+    """Print the errors of sums by Tumult Core's transformations, and ours, at one promise: their own P(r).
+
+    A transformation's noise is as wide as 1/sqrt(share), so that it keeps share · P(r).
+    """
+    every = [one for one in samplers(ANCHOR) if not one.psi]
+    cases = [(name, values, one) for name, values in sets(data) for one in every]
+    jobs = [
+        Job(one.function, {**one.given(float(values.sum())), "sigma": one.arguments["sigma"] * k**0.5}, runs)
+        for _, values, one in cases
+        for k in TABLES
+    ]
+    drawn = iter(drawn_by_tumult(jobs, env))
+    for name, values, one in cases:
+        truth = int(values.sum())
+        policy = prdp.Policy(f"power({one.policy}, 2) / 2", at_least="1e-12", notion="zcdp")
+        most = 10 ** math.ceil(math.log10(values.max()))
+        table = prdp.open({"v": values}, policy=policy, bounds={"v": (0, most)}, synthetic=True)
+        theirs = [float(np.median(np.abs(next(drawn) - truth) / truth)) * 100 for _ in TABLES]
+        for whose, found in (("theirs", theirs), ("ours", errors(table, prdp.sum("v"), truth, runs))):
+            shown = (f"{error:.2g}" for error in found)
+            print(f"| {name} | {one.name} | {whose} |", " | ".join(shown), "|", flush=True)
+
+
 def margins(data: Path) -> None:
     """Print the errors of 50 tables of CBP: counts and payrolls by one, two and three of five columns."""
     rows = cbp(data)
@@ -181,6 +211,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--ranks", action="store_true", help="quantiles and maxima, under two policies")
     parser.add_argument("--one-budget", action="store_true", help="OpenDP's noise at the least P of all")
+    parser.add_argument("--tumult", action="store_true", help="Tumult Core's transformations at their P(r)")
+    parser.add_argument("--env", type=Path, default=FOLDER, help="where Tumult Core is, or is to be put")
     parser.add_argument("--margins", action="store_true", help="of CBP, 50 tables at share 1/50 each")
     given = parser.parse_args()
     if given.margins:
@@ -188,6 +220,9 @@ def main() -> None:
         return
     if given.one_budget:
         of_one_budget(given.data, given.runs)
+        return
+    if given.tumult:
+        of_tumult(given.data, given.runs, given.env)
         return
     print("| set | query | policy | notion |", " | ".join(map(str, TABLES)), "|")
     print("|---|---|---|---|" + "---|" * len(TABLES))

@@ -103,10 +103,15 @@ SQUARES = Measure("(v - 1) * (v - 1)", Fraction(1), 0, 169, expression=parse("(v
 
 
 def in_groups(
-    records: Sequence[Record], measure: Measure | None = MEASURE, *, once: bool = False
+    records: Sequence[Record],
+    measure: Measure | None = MEASURE,
+    *,
+    once: bool = False,
+    euclidean: bool = False,
 ) -> UnitGroups:
     """Return units whose rows lie in two groups, by the reference that engines are held to."""
-    asked, rows = replace(reading(measure, grouped=True), once=once), rows_of(records)
+    asked = replace(reading(measure, grouped=True), once=once, euclidean=euclidean)
+    rows = rows_of(records)
     look = partial(reference_scaled, rows, asked, count_rows=measure is None)
     ((totals, _),) = reference_units(rows, asked)
-    return UnitGroups(totals, look)
+    return UnitGroups(totals, look, euclidean=euclidean)

@@ -132,6 +132,6 @@ def test_the_estimate_is_the_solution_of_the_normal_equations() -> None:
 
 def test_few_finest_cells_are_asked_alone_and_many_with_their_margins() -> None:
     rollup: list[Margin] = [(0, 1), (0,), ()]
-    assert margins_to_ask((3, 2), rollup) == [(0, 1)]
-    assert margins_to_ask((60, 40), rollup) == rollup
-    assert margins_to_ask((200, 200), [(0,), (1,)]) == [(0,), (1,)]
+    assert list(margins_to_ask((3, 2), rollup)) == [(0, 1)]
+    assert list(margins_to_ask((60, 40), rollup)) == rollup
+    assert list(margins_to_ask((200, 200), [(0,), (1,)])) == [(0,), (1,)]

@@ -147,7 +147,7 @@ def _asked(asked: Compiled) -> Iterator[str]:
     found = isinstance(asked.keys, SearchedKeys)
     keys = f" by {by} ({'keys to be found' if found else f'{len(asked.keys)} keys'})" if by else ""
     yield f"-> asks {words}{over}{where}{keys}"
-    for margin, part in asked_margins(asked).items() if asked.margins else ():
+    for margin, (part, _) in asked_margins(asked).items() if asked.margins else ():
         named = ", ".join(item.text for item in part.groups) or "all"
         yield f"->   margin {margin} by {named}"
 

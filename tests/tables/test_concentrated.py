@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from prdp.ledger.release_codec import release_from_json, release_to_json
 from prdp.noise.discrete_gaussian import GaussianScale
 from prdp.plan.steps import shares_drawn
 from prdp.policy import Policy
-from prdp.release.consistency import margins_to_ask
+from prdp.release.consistency import Lattice, Margin, margins_to_ask
 from prdp.release.totals import total_of
 from prdp.testing.seeded import Seeded
 
@@ -174,8 +176,54 @@ def test_totals_and_margins_of_counts_have_intervals_of_two_deviations_of_gaussi
 def test_a_cube_under_a_concentrated_policy_asks_for_more_margins() -> None:
     """Of k tables the noise of each grows by the root of k only, so that asking for more of them pays."""
     wanted = [(0, 1), (0,), (1,), ()]
-    assert margins_to_ask((3, 2), wanted) == [(0, 1)]
-    assert margins_to_ask((3, 2), wanted, concentrated=True) == [(0, 1), (0,), (1,)]
+    assert list(margins_to_ask((3, 2), wanted)) == [(0, 1)]
+    assert list(margins_to_ask((3, 2), wanted, concentrated=True)) == wanted
+
+
+@pytest.mark.parametrize("sizes", [(3, 2), (2, 5, 9), (20, 3, 4)])
+def test_no_other_parts_of_a_share_make_the_variances_of_margins_smaller(sizes: tuple[int, ...]) -> None:
+    """Their product, that is; parts are moved from each margin to each other one, a tenth of it."""
+    columns = range(len(sizes))
+    wanted = [one for size in (1, 2) for one in combinations(columns, size)]
+    parts = margins_to_ask(sizes, wanted, concentrated=True)
+    assert sum(parts.values()) == 1
+
+    def product_of_variances(parts: Mapping[Margin, Fraction]) -> float:
+        lattice = Lattice(sizes, {margin: 1 / part for margin, part in parts.items()})
+        return math.prod(float(lattice.variance(margin) or math.nan) for margin in wanted)
+
+    best = product_of_variances(parts)
+    assert best < product_of_variances({margin: Fraction(1, len(wanted)) for margin in wanted})
+    for one, other in permutations(parts, 2):
+        moved = parts[one] / 10
+        assert best < product_of_variances(parts | {one: parts[one] - moved, other: parts[other] + moved})
+
+
+def test_marginals_are_one_charge_add_up_and_have_intervals_narrower_than_their_own() -> None:
+    policy = prdp.Policy("1", notion="zcdp")
+    table = prdp.open(ROWS, policy=policy, bounds=BOUNDS, name="accounts", separate_account=True)
+    keys = {"job": ["chef", "clerk"], "age": [1, 2, 3]}
+    found, again = (table.marginals(["job", ["age", "job"], []], share="1/10", keys=keys) for _ in range(2))
+    assert table.remaining == Fraction(9, 10)
+    assert [one.values for one in found.values()] == [one.values for one in again.values()]
+    cells = {row[:-1]: row[-1] for row in found["age", "job"].values}
+    assert list(cells) == list(product(keys["age"], keys["job"]))
+    for job, number in found["job",].values:
+        assert number == sum(cells[age, job] for age in keys["age"])
+    assert found[()].values == [(sum(cells.values()),)]
+    deviation = math.sqrt(3 * 10 / 2)  # of one that is released for itself, at a third of the share
+    for one in (cell for answers in found.values() for cell in answers[answers.columns[-1]]):
+        low, high = one.interval()
+        assert high - low < 2 * 2 * deviation
+
+
+def test_marginals_are_of_sums_too_and_of_sets_of_columns_alone() -> None:
+    keys = {"job": ["chef", "clerk"]}
+    found = opened().marginals(["job", []], of="age", share="1/10", keys=keys)
+    assert found["job",].columns == ("job", "sum")
+    assert any("need not add up" in note for note in found["job",].remarks)
+    with pytest.raises(InvalidRequest, match="sets of columns"):
+        opened().marginals([[]], share="1/10")
 
 
 def test_a_record_on_the_edge_of_at_least_takes_part_and_one_below_does_not() -> None:

@@ -97,6 +97,17 @@ def test_the_commands_measure_the_same() -> None:
     assert all(max(pair) < 1e-3 for pair in exact)
 
 
+def test_a_policy_that_names_no_notion_has_that_of_the_table(folder: Path) -> None:
+    (folder / "prdp.toml").write_text(TOML.replace("policy = 1", 'policy = 1\nnotion = "zcdp"'))
+    tried = '[policies]\nbare = "1/2"\nzcdp = {policy = "1/2", notion = "zcdp"}\n'
+    (folder / "tried.toml").write_text(f'{tried}pure = {{policy = "1/2", notion = "pure"}}\n')
+    asked = ["compare", "SELECT COUNT(*) AS n FROM people", "--policies", "tried.toml", "--like", "like.csv"]
+    ran = CliRunner().invoke(app, [*asked, "--runs", "40", "--share", "0.01", "--json"])
+    assert ran.exit_code == 0, ran.stderr
+    found = {one["policy"]: one["median"] for one in json.loads(ran.stdout)}
+    assert 4 * max(found["bare"], found["zcdp"]) < found["pure"]  # deviations of 10, and Laplace scales of 200
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_law_takes_the_place_of_records() -> None:
     found = prdp.preview(COUNT, like="age=uniform:1,90,n=2000", share=1, runs=3)

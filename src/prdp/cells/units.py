@@ -8,11 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isqrt
 from typing import Literal
 
 from prdp.cells.summary import Summary
 
 Fold = Literal["sum", "max", "min"]
+
+LONGEST = 1 << 47
+"""The largest sum of contributions of which a Euclidean norm is taken: roots of floats will do there."""
+
+
+def euclidean_norm(added: Sequence[int]) -> int:
+    """Return the Euclidean norm of a unit's contributions, rounded up; a sum beyond ``LONGEST`` as it is.
+
+    >>> euclidean_norm([1, -1, 1]), euclidean_norm([3, 4]), euclidean_norm([LONGEST, 1]) - LONGEST
+    (2, 5, 1)
+    """
+    size = sum(map(abs, added))
+    return size if size > LONGEST else isqrt(max(0, sum(one * one for one in added) - 1)) + (size > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +66,13 @@ class UnitGroups:
     """Units whose rows may lie in several groups: what each adds to all of them, and a second look.
 
     Attributes:
-        summary: The cells of the units by their absolute contributions to all groups, added up.
+        summary: The cells of the units by the sizes of their contributions to all groups: their absolute
+            values added up, or their Euclidean norm.
         clipped: From caps to each group's total, every unit's contributions scaled down to its cap together.
         bits: The summary's lattice is 2^bits times as fine as the values.
         groups: The number of groups; 0 if unknown.
         wanted: Receives the caps that ``clipped`` will be called with, so that several passes become one.
+        euclidean: Whether sizes are Euclidean norms, which Gaussian noise alone may go by.
     """
 
     summary: Summary
@@ -64,6 +80,7 @@ class UnitGroups:
     bits: int = 0
     groups: int = 0
     wanted: Callable[[Caps], None] = field(default=_ignore, repr=False)
+    euclidean: bool = False
 
     def refined(self, bits: int) -> UnitGroups:
         """Return the same on a lattice 2^bits times as fine."""

@@ -81,8 +81,10 @@ def _found(
         for text in asked:
             name = named_in(text, opened)
             asking, records = synthetics[name]
+            notion = asking.facts(name).policy.notion  # the table's, where a policy states none
             for policy, declared in policies.items():
-                other = asking.with_policy(name, declared, (policies_file, ("policies", policy)))
+                place = policies_file, ("policies", policy)
+                other = asking.with_policy(name, {"notion": notion} | declared, place)
                 lines = preview(other, name, text, records, share=part, runs=runs)
                 found += [(policy, text, line) for line in lines]
                 progress(len({(one, asked) for one, asked, _ in found}))

@@ -12,7 +12,7 @@ import numpy as np
 
 from prdp.cells.columns import Column, exact_column
 from prdp.cells.summary import Summary
-from prdp.cells.units import Caps, UnitGroups
+from prdp.cells.units import Caps, UnitGroups, euclidean_norm
 from prdp.mechanisms._tail import TailRule, in_caps
 from prdp.mechanisms._threshold import PointFinder, Points, RecordCandidates, Tuning, caps_at
 from prdp.mechanisms.clip import FINEST_BITS, Clip, finer_bits
@@ -66,7 +66,13 @@ class Joint:
 
     def law(self, units: UnitGroups, share: Fraction) -> Gated:
         """Return the distribution of (tuning, (clipping point, noisy totals of all groups))."""
+        self._refuse_other_norm(units)
         return self.finder.law(RecordCandidates(units.summary), share, self.totals(units, share))
+
+    def _refuse_other_norm(self, units: UnitGroups) -> None:
+        """Refuse to hide contributions that are scaled by their Euclidean norm by Laplace noise."""
+        if units.euclidean and not self.gaussian:
+            raise TypeError("Euclidean norms are for Gaussian noise alone")
 
     def totals(self, units: UnitGroups, share: Fraction) -> Callable[[Tuning, int], Noisy]:
         """Return the noisy totals as a function of the tuning and the place that was found."""
@@ -117,6 +123,7 @@ class Joint:
         Noise does not depend on what it hides: points and noises are drawn from the same bytes as by ``law``.
         In between, others may say which second look they want as well.
         """
+        self._refuse_other_norm(units)
         bits = finer_bits(units.summary, self.finest_bits)
         fine, step = units.refined(bits), Fraction(1, 1 << bits)
         noises = cache(partial(self._noises, fine, share))
@@ -179,7 +186,8 @@ class Joint:
         sides = [(np.repeat(seen, len(steps), axis=0), np.repeat(octave, len(steps)))]
         scales, cap = tuple(noise.scale for noise in template.noises), clipping.at / share
         tuning, left = choice
-        together = in_caps(exact_column([sum(steps.tolist())]), cap)
+        size = euclidean_norm if self.gaussian else sum  # a unit adds its cap at least, by that size
+        together = in_caps(exact_column([size(steps.tolist())]), cap)
         if rule.failed(weights[np.newaxis], together, float(tuning.seen), left)[0]:
             return AnswerColumn(steps, which, (replace(template, clipping=replace(clipping, failed=True)),))
         places, which = np.unique(

@@ -347,11 +347,14 @@ class Planner:
         together = self._together(steps[0].mechanism, groups)
         if together == "joint":
             steps = tuple(_jointly(step) for step in steps)
+        read = self._read(terms, method)
+        if together == "joint" and all(getattr(step.mechanism, "gaussian", False) for step in steps):
+            read = replace(read, euclidean=True)  # type: ignore[call-arg]  (of units)
         return QueryPlan(
             query=query,
             method=method.name,
             share=share,
-            read=self._read(terms, method),
+            read=read,
             steps=steps,
             measure=measure,
             derived=Derived(query.rule, measure, derived_label(steps, query, share))

@@ -267,6 +267,8 @@ class UnitRead(Whole):
         once: Whether all rows of a unit in one group count as one: units are counted in each group.
         centers: What squared distances of values are measured from and folded in their place: one for each
             group, in steps that are 2^CENTER_BITS times as fine as values; empty where values are folded.
+        euclidean: Whether what a unit adds to several groups is measured by its Euclidean norm, rounded up:
+            for Gaussian noise alone.
     """
 
     policy: Policy
@@ -280,6 +282,7 @@ class UnitRead(Whole):
     beside: tuple[UnitRead, ...] = ()
     once: bool = False
     centers: tuple[int, ...] = ()
+    euclidean: bool = False
 
     @property
     def several(self) -> bool:
@@ -288,8 +291,12 @@ class UnitRead(Whole):
 
     @property
     def adds_only(self) -> bool:
-        """True if units may be in several groups, and no row can take away from what others add."""
-        return self.several and (self.measure is None or self.measure.low >= 0 or bool(self.centers))
+        """True if a unit's size over several groups is what its rows add up to, in whatever groups."""
+        return (
+            self.several
+            and not self.euclidean
+            and (self.measure is None or self.measure.low >= 0 or bool(self.centers))
+        )
 
     @property
     def coarser(self) -> int:
@@ -347,8 +354,9 @@ class UnitRead(Whole):
             )
         ((totals, rows),) = found
         look = partial(engine.scale_units, self)
-        added = UnitGroups(totals, cache(partial(look, count_rows=self.measure is None)))
-        counted = UnitGroups(rows, cache(partial(look, count_rows=True)))
+        of = partial(UnitGroups, euclidean=self.euclidean)
+        added = of(totals, cache(partial(look, count_rows=self.measure is None)))
+        counted = of(rows, cache(partial(look, count_rows=True)))
         return (self.with_squares(engine, UnitCells(added, counted)),)
 
     def with_squares(self, engine: Any, cells: UnitCells) -> UnitCells:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -174,37 +175,73 @@ class Lattice:
 
 def margins_to_ask(
     sizes: tuple[int, ...], wanted: Sequence[Margin], *, concentrated: bool = False
-) -> list[Margin]:
-    """Return which margins are asked, with equal parts of the share; the others follow from them.
+) -> dict[Margin, Fraction]:
+    """Return which margins are asked, with their parts of the share; the others follow from them.
 
     By public facts alone: those for which the product of the variances of all that is wanted is least. The
-    finest table may be asked although it is not wanted. Variances go as the square of the number that is
-    asked, and under a concentrated policy as the number.
+    finest table may be asked although it is not wanted. Under a concentrated policy a variance goes as one
+    over the part, and parts are the best ones; else as one over its square, and parts are equal.
 
-    >>> margins_to_ask((3, 2), [(0, 1), (0,), ()]), margins_to_ask((60, 40), [(0, 1), (0,), ()])
-    ([(0, 1)], [(0, 1), (0,), ()])
-    >>> margins_to_ask((3, 2), [(0, 1), (0,), ()], concentrated=True)
-    [(0, 1), (0,), ()]
+    >>> list(margins_to_ask((3, 2), [(0, 1), (0,), ()])), len(margins_to_ask((60, 40), [(0, 1), (0,), ()]))
+    ([(0, 1)], 3)
+    >>> parts = margins_to_ask((3, 2), [(0, 1), (0,), ()], concentrated=True)
+    >>> {margin: round(float(part), 2) for margin, part in parts.items()}
+    {(0, 1): 0.49, (0,): 0.28, (): 0.23}
     """
     finest = tuple(range(len(sizes)))
     candidates = list(dict.fromkeys([*([] if finest in wanted else [finest]), *wanted]))
+    if concentrated:
+        return dict(_best_parts(sizes, tuple(wanted), tuple(candidates)))
     if len(candidates) > _MOST_TRIED:
         tried = [tuple(wanted), (finest,)]
     else:
         tried = [kept for size in range(1, len(candidates) + 1) for kept in combinations(candidates, size)]
-    best = min(tried, key=lambda asked: _score(sizes, wanted, asked, power=1 if concentrated else 2))
-    return [margin for margin in candidates if margin in best]
+    best = min(tried, key=lambda asked: _score(sizes, wanted, asked))
+    return {margin: Fraction(1, len(best)) for margin in candidates if margin in best}
 
 
 _MOST_TRIED = 8
 
 
-def _score(sizes: tuple[int, ...], wanted: Sequence[Margin], asked: Sequence[Margin], *, power: int) -> float:
-    lattice = Lattice(sizes, dict.fromkeys(asked, Fraction(len(asked)) ** power))
+def _score(sizes: tuple[int, ...], wanted: Sequence[Margin], asked: Sequence[Margin]) -> float:
+    lattice = Lattice(sizes, dict.fromkeys(asked, Fraction(len(asked)) ** 2))
     variances = [lattice.variance(margin) for margin in wanted]
     if any(variance is None for variance in variances):
         return math.inf
     return sum(math.log(variance) for variance in variances if variance is not None) + 1e-9 * len(asked)
+
+
+_ROUNDS, _LEAST_PART, _PARTS = 400, 1e-3, 10**6
+
+
+@lru_cache(maxsize=64)
+def _best_parts(
+    sizes: tuple[int, ...], wanted: tuple[Margin, ...], candidates: tuple[Margin, ...]
+) -> Mapping[Margin, Fraction]:
+    """Return the parts of the share for which the product of the wanted margins' variances is least.
+
+    An estimate's variance is a sum over its effects U of a public factor over the precision of U, to which
+    each margin that holds U adds in proportion to its part (``Lattice.variance``). Parts are multiplied by
+    how much a little more of them would gain, until that is alike for all: they keep adding up to 1.
+    """
+    lattice = Lattice(sizes, {})
+    effects = list(dict.fromkeys(effect for margin in candidates for effect in subsets(margin)))
+    holds = np.array([[set(effect) <= set(margin) for effect in effects] for margin in candidates], float)
+    tells = holds / np.array([[lattice.cells(margin)] for margin in candidates])
+    factors = [lattice.cells(one) * math.prod(1 - 1 / sizes[column] for column in one) for one in effects]
+    erring = np.array([[set(one) <= set(margin) for one in effects] for margin in wanted]) * factors
+    parts = np.full(len(candidates), 1 / len(candidates))
+    for _ in range(_ROUNDS):
+        precisions = parts @ tells
+        variances = erring / precisions  # by effects; those of a margin add up to its own
+        gains = (variances / variances.sum(axis=1, keepdims=True) / precisions).sum(axis=0)
+        parts *= np.sqrt(tells @ gains / len(wanted))
+        parts /= parts.sum()
+    kept = {m: part for m, part in zip(candidates, parts.tolist(), strict=True) if part >= _LEAST_PART}
+    whole = sum(kept.values())
+    found = {margin: Fraction(int(_PARTS * part / whole), _PARTS) for margin, part in kept.items()}
+    first = next(iter(found))
+    return found | {first: found[first] + 1 - sum(found.values(), Fraction(0))}
 
 
 @dataclass(frozen=True, slots=True, repr=False)

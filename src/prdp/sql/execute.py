@@ -146,15 +146,13 @@ def _drawn(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None, *
 def _drawn_margins(
     asked: Compiled, share: Fraction, parts: Sequence[Fraction] | None, *, redraw: bool
 ) -> _Drawn:
-    """Return all margins of a SELECT: some are asked, each with an equal part of the share."""
-    margins = asked_margins(asked)
-    each = share / len(margins)
-    _refuse_unless_all_fit(list(margins.values()), each, redraw=redraw)
-    divided = None if parts is None else [part / len(margins) for part in parts]
+    """Return all margins of a SELECT: some are asked, each with a part of the share."""
+    _refuse_unless_all_fit([asked], share, redraw=redraw)
     tables: dict[Margin, ReleaseTable] = {}
-    for margin, one in margins.items():
+    for margin, (one, part) in asked_margins(asked).items():
         groups = _questioned(one)
-        tables[margin] = groups.answer_plan(_plan(one, groups, each, divided), redraw=redraw)
+        divided = None if parts is None else [each * part for each in parts]
+        tables[margin] = groups.answer_plan(_plan(one, groups, share * part, divided), redraw=redraw)
     keys, rows = rows_of_margins(asked, {margin: table.releases for margin, table in tables.items()})
     spent = sum((table.share for table in tables.values()), Fraction(0))
     add_up = any(isinstance(one, ConsistentRelease) for row in rows for one in row)
@@ -168,10 +166,14 @@ _APART = "each is an answer of its own, so that they need not add up"
 
 def _with_margins(selects: Sequence[Compiled], each: Fraction) -> list[tuple[Compiled, Fraction]]:
     """Return the SELECTs that are asked with their shares: those of margins apart."""
-    found = []
+    found: list[tuple[Compiled, Fraction]] = []
     for asked in selects:
-        parts = list(asked_margins(asked).values()) if asked.margins and not _is_empty(asked) else [asked]
-        found += [(part, each / len(parts)) for part in parts]
+        margins = (
+            asked_margins(asked).values()
+            if asked.margins and not _is_empty(asked)
+            else [(asked, Fraction(1))]
+        )
+        found += [(one, each * part) for one, part in margins]
     return found
 
 
@@ -274,9 +276,11 @@ def _explained(asked: Compiled, share: Fraction, parts: Sequence[Fraction] | Non
         return explained_search(asked, asked.keys, share, parts)
     if asked.margins:
         margins = list(asked_margins(asked).values())
-        each = share / len(margins)
-        lines = [Line("costs", f"{share} in {len(margins)} equal parts: margins that are not asked follow")]
-        return Explanation((*lines, *(line for one in margins for line in _explained(one, each, None).lines)))
+        equal = "equal " if len({part for _, part in margins}) == 1 else ""
+        lines = [Line("costs", f"{share} in {len(margins)} {equal}parts: margins that are not asked follow")]
+        for one, part in margins:
+            lines += _explained(one, share * part, None).lines
+        return Explanation(tuple(lines))
     groups = _questioned(asked)
     plan = _plan(asked, groups, share, parts)
     left = groups.remaining

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 from prdp.expressions.nodes import Call, InList, IsNull, IsTrue, Node, Not, Text, conjunction
@@ -31,8 +32,8 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
-    """Return the SELECTs that are asked for the margins of one, each with an equal part of its share."""
+def asked_margins(asked: Compiled) -> dict[Margin, tuple[Compiled, Fraction]]:
+    """Return the SELECTs that are asked for the margins of one, each with its part of the share."""
     assert asked.by is not None  # noqa: S101  (it has groups)
     assert asked.queryable is not None  # noqa: S101  (it has groups)
     planner = asked.queryable.planner
@@ -41,8 +42,9 @@ def asked_margins(asked: Compiled) -> dict[Margin, Compiled]:
     alone = unclipped and not asked.by.ties and all(type(query) is Count for query in asked.queries)
     concentrated = planner.policy.stated is not None
     wanted = asked.margins
-    margins = margins_to_ask(sizes, wanted, concentrated=concentrated) if alone else list(wanted)
-    return {margin: _of_margin(asked, margin) for margin in margins}
+    equal = dict.fromkeys(wanted, Fraction(1, len(wanted)))
+    parts = margins_to_ask(sizes, wanted, concentrated=concentrated) if alone else equal
+    return {margin: (_of_margin(asked, margin), part) for margin, part in parts.items()}
 
 
 def _adds_up(query: Query) -> bool:

@@ -98,14 +98,16 @@ class UnitContract(Brevity):
             ("x", ["job"], ["several"], None, None, True),
         ):
             grouping = read_grouping(by, keys, engine.schema, other=other)
-            reading = unit_reading(engine, privacy_unit, measure, where, grouping)
-            assert engine.fold_units(reading) == reference_units(UNITS, reading), (privacy_unit, by, where)
-            count_rows = measure is None
-            for caps in self.some(rising_caps(reading), 2):
-                found = engine.scale_units(reading, caps, count_rows=count_rows)
-                expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
-                assert found == expected, (privacy_unit, by, where, caps)
-                assert any(found) or not any(caps.by_level)
+            plain = unit_reading(engine, privacy_unit, measure, where, grouping)
+            for reading in (plain, replace(plain, euclidean=True)):
+                asked = privacy_unit, by, where, reading.euclidean
+                assert engine.fold_units(reading) == reference_units(UNITS, reading), asked
+                count_rows = measure is None
+                for caps in self.some(rising_caps(reading), 2):
+                    found = engine.scale_units(reading, caps, count_rows=count_rows)
+                    expected = reference_scaled(UNITS, reading, caps, count_rows=count_rows)
+                    assert found == expected, (*asked, caps)
+                    assert any(found) or not any(caps.by_level)
 
     def test_units_with_more_than_one_row_are_left_out_where_each_has_one(self) -> None:
         """Count own rows before any filter and whatever their budgets; in groups, with and without them."""

@@ -326,7 +326,7 @@ def _errors(
 
 
 def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
-    """Return the policies of a file: of ``[policies]``, a text or a table with at_most and at_least each."""
+    """Return the policies of a file: of ``[policies]``, texts, or tables with at_most, at_least and notion."""
     listed = file.content.get("policies")
     if not isinstance(listed, dict) or not listed:
         raise InvalidRequest(f'{file.path.name} names no policies. Write [policies], then same = "1".')
@@ -335,7 +335,7 @@ def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
         if (
             not isinstance(entry, dict)
             or "policy" not in entry
-            or set(entry) - {"policy", "at_most", "at_least"}
+            or set(entry) - {"policy", "at_most", "at_least", "notion"}
         ):
             raise file.refused(("policies", name), f'is not understood: write {name} = "10000 / balance".')
     return made

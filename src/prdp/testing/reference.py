@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import Any
 
 from prdp.cells.measure import Measure
 from prdp.cells.summary import CENTER_BITS, Cell, CellKey, KeySummary, Summary, key_edges, magnitude_key
-from prdp.cells.units import Caps, Fold
+from prdp.cells.units import Caps, Fold, euclidean_norm
 from prdp.declare.columns import column_of
 from prdp.declare.groups import Bin, Grouping, GroupKey, KeyValue, Truncated, first_moment
 from prdp.declare.units import JoinedTables, PrivacyUnit
@@ -181,13 +181,17 @@ def _only_in(unit: Unit, place: int) -> bool:
 
 
 def _unit_cells(unit: Sequence[Unit], reading: UnitRead) -> tuple[Summary, Summary]:
-    rows = _summary(unit, reading.counted, [sum(map(len, one.values)) for one in unit], reading)
+    several = reading.groups is not None and not reading.apart
+    size = _size(reading)
+    rows = _summary(
+        unit, reading.counted, [size(_contributions(one, reading, count_rows=True)) for one in unit], reading
+    )
     if reading.measure is None:
         return rows, rows
-    if reading.groups is None or reading.apart:
-        added = [_folded(one.values[0], reading.fold) for one in unit]
+    if several:
+        added = [size(_contributions(one, reading, count_rows=False)) for one in unit]
     else:
-        added = [sum(map(abs, _contributions(one, reading, count_rows=False))) for one in unit]
+        added = [_folded(one.values[0], reading.fold) for one in unit]
     return _summary(unit, reading.folded, added, reading), rows
 
 
@@ -195,12 +199,18 @@ def reference_scaled(source: Source, reading: UnitRead, caps: Caps, *, count_row
     """Return each group's total, every unit's contributions scaled down to its cap together."""
     totals = [0] * (len(reading.groups.keys) if reading.groups else 1)
     for unit in _unit(source, reading):
-        added = [value << caps.bits for value in _contributions(unit, reading, count_rows=count_rows)]
-        size, cap = sum(map(abs, added)), caps.by_level[unit.level]
+        whole = _contributions(unit, reading, count_rows=count_rows)
+        added = [value << caps.bits for value in whole]
+        size, cap = _size(reading)(whole) << caps.bits, caps.by_level[unit.level]
         for place, value in enumerate(added):
             scaled = abs(value) if size <= cap else abs(value) * cap // size
             totals[place] += scaled if value > 0 else -scaled
     return tuple(totals)
+
+
+def _size(reading: UnitRead) -> Callable[[Sequence[int]], int]:
+    """Return what measures a unit's contributions to all groups together."""
+    return euclidean_norm if reading.euclidean else lambda added: sum(map(abs, added))
 
 
 def _unit(source: Source, reading: UnitRead) -> Iterator[Unit]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from prdp.cells.columns import Column
 from prdp.cells.measure import Measure
 from prdp.cells.summary import NO_VALUE, CellColumns, Summary
-from prdp.cells.units import Caps, Look
+from prdp.cells.units import LONGEST, Caps, Look
 from prdp.engines.row_sql.expressions import to_sql
 from prdp.engines.statements.cells import (
     LEVEL,
@@ -258,11 +258,37 @@ def _with_units(reading: UnitRead, rows: str) -> str:
         f"FROM ({rows}) GROUP BY id, grp"
     )
     items = {"total": f"sum(abs(total)) {_LISTED}", "counted": f"sum(counted) {_LISTED}", "own": "sum(own)"}
+    if reading.euclidean:
+        items |= {f"{name}_squares": f"sum({_square(name)}) {_LISTED}" for name in ("total", "counted")}
     folded = _folded(reading, "parts", items)
+    folded = _by_norm(folded) if reading.euclidean else folded
     return (
         f"WITH parts AS MATERIALIZED ({by_group}), "
         f"units AS MATERIALIZED (SELECT * FROM ({folded}) WHERE level >= 0)"
     )
+
+
+def _square(name: str) -> str:
+    """Return the square of a contribution; all of a unit are below 2^126, since no longer one is squared."""
+    size = f"({_moved(name, -LONGEST, LONGEST)})"
+    return f"{size} * {size}"
+
+
+def _by_norm(folded: str) -> str:
+    """Return the query for units whose sizes are Euclidean norms, rounded up: as ``euclidean_norm``.
+
+    A root of a float is looked at in whole numbers, so that no norm is too small.
+    """
+    names = "total", "counted"
+    roots = (f"CAST(floor(sqrt(CAST({name}_squares AS DOUBLE))) AS HUGEINT) AS {name}_root" for name in names)
+    norms = (
+        f"CASE WHEN {name} > {LONGEST} THEN {name} "
+        f"WHEN {name}_root * {name}_root >= {name}_squares THEN {name}_root "
+        f"WHEN ({name}_root + 1) * ({name}_root + 1) >= {name}_squares THEN {name}_root + 1 "
+        f"ELSE {name} END AS {name}"
+        for name in names
+    )
+    return f"SELECT id, level, {', '.join(norms)} FROM (SELECT *, {', '.join(roots)} FROM ({folded}))"
 
 
 def _items(reading: UnitRead) -> dict[str, str]:
