@@ -222,3 +222,11 @@ def test_the_days_between_two_columns_of_dates_are_added_up() -> None:
     dates = {"came": came, "gone": came + days.astype("timedelta64[D]")}
     stays = prdp.open(dates, policy=prdp.Policy.constant(50))
     assert true(stays, prdp.sum("gone - came")) == [days.sum()]
+
+
+@pytest.mark.parametrize("expression", ["ln(price + 1)", "sqrt(price)", "price / 3", "ln(1 + price / 7)"])
+def test_what_is_never_below_zero_has_bounds_from_zero_on(expression: str) -> None:
+    table = prdp.open({"price": np.arange(5000) / 10}, policy=1, bounds={"price": (0, 1000)}, name="shop")
+    answer = table.sum(expression, share="1/2")
+    assert "values outside 0 to " in str(answer)
+    assert "below" not in str(answer)

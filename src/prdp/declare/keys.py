@@ -158,8 +158,10 @@ def typed_key(value: object, name: str, column: ColumnType) -> Plain:
         )
     typed = _as_kind(plain, column)
     if typed is None:
+        held = "numbers" if column.kind is Kind.NUMBER else column.kind.value
         raise InvalidRequest(
-            f"keys= lists {short_repr(value)}, but {name!r} is of type {column}. Write {_example(column)}."
+            f"keys= lists {short_repr(value)}, but {name!r} holds {held} ({column.native}). "
+            f"Write {_example(column)}."
         )
     return typed
 

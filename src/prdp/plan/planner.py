@@ -90,7 +90,8 @@ def measure_of(  # noqa: PLR0917  (each is a public fact)
         round_to = _stated_rounding(query) or _default(
             query, (low, high), derived_rounding(node, schema, rounding), rows
         )
-        ends = math.floor(low / round_to), math.ceil(high / round_to)
+        half = Fraction(1, 2)  # what rounds to the nearest step lies between the nearest steps of the ends
+        ends = math.ceil(low / round_to - half), math.floor(high / round_to + half)
         measure = Measure(canonical(node), round_to, *ends, expression=node)
     most = 2**63 if kind.integer and round_to == 1 else 2**53
     squares = any(part.select_input is None for part in query.parts)
