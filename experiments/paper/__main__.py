@@ -90,7 +90,7 @@ def written(asked: Asked, made: Page) -> Path:
         first = verdict_section(found, remarks)
         title = computed_title(found, best_printed(found, made.results["table_3"]))
         title += " (a quick run)" if context.quick else ""
-    summary = f"{path.stem}.csv"
+    summary, other = f"{path.stem}.csv", "report.html" if "times" in made.name else "times.html"
     trims = {e.name: trim for e in asked.experiments if (trim := e.config(quick=context.quick).get("trim"))}
     (asked.out / summary).write_text(as_csv(made.results, trims), encoding="utf-8")
     text = page(
@@ -98,7 +98,7 @@ def written(asked: Asked, made: Page) -> Path:
         lead(context),
         [*made.sections, methods_section(context)],
         pictures,
-        ("times.html", "report.html")[made.name == "times.html"],
+        other if not asked.partial or (asked.out / other).exists() else "",
         brief=not context.quick,
         first=first,
         files=(summary, *(f"{asked.prefix}{name}.parquet" for name in made.results)),

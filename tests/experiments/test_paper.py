@@ -69,6 +69,14 @@ def test_the_report_holds_its_figures_and_the_folder_has_them_too(finished: Path
     assert report.count("data:image/png;base64,") == len(figures)
 
 
+def test_every_link_of_a_report_leads_to_a_heading_or_to_a_file_beside_it(finished: Path) -> None:
+    report = (finished / "partial.html").read_text(encoding="utf-8")
+    links = re.findall(r'href="([^"]+)"', report)
+    assert "partial_figure_3.parquet" in links
+    for link in links:
+        assert f'id="{link[1:]}"' in report if link[0] == "#" else (finished / link).exists(), link
+
+
 def test_a_second_run_does_no_job_again_and_writes_the_same_report(finished: Path) -> None:
     files, report = kept(finished), (finished / "partial.html").read_bytes()
     jobs, before = done_before(paper(finished))

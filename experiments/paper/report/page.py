@@ -50,7 +50,7 @@ def page(
         lead: What is above all sections.
         sections: The sections.
         pictures: The figures' PNGs by name.
-        other: The file of another page that belongs to it.
+        other: The file of another page that belongs to it; empty if there is none.
         brief: Whether the findings are at the top.
         first: What is above everything else.
         files: Files beside the page that have the raw results.
@@ -59,7 +59,7 @@ def page(
     findings = "".join(f"<li>{escape(found)}</li>" for s in sections for found in s.findings)
     body = "".join(_section(section, pictures) for section in sections)
     summary = f"<h2>In short</h2><ul>{findings}</ul>" if findings and brief else ""
-    links += f'<a href="{escape(other)}">{escape(other)}</a>'
+    links += f'<a href="{escape(other)}">{escape(other)}</a>' if other else ""
     raw = " ".join(f'<a href="{escape(file)}">{escape(file)}</a>' for file in files)
     raw = f"<p class=files>Raw results: {raw}</p>" if raw else ""
     opening = _section(first, pictures) if first else ""
