@@ -296,7 +296,8 @@ def test_what_follows_from_the_key_of_a_group_is_public_and_no_aggregate() -> No
     table = opened()
     answers = table.sql(text, share="1/4", keys={"job": ["chef", "clerk"]}, tables={"areas": AREAS})
     assert [row[3:] for row in answers.values] == [("kitchen", 20_000, "chef"), ("office", 10**6, "clerk")]
-    for (_, n, rate, *_), people in zip(answers.rows, (20_000, 1_000_000), strict=True):
+    rows: Any = answers.rows
+    for (_, n, rate, *_), people in zip(rows, (20_000, 1_000_000), strict=True):
         assert n.share == rate.share == Fraction(1, 4), "nothing else is asked"
         assert rate.interval() == pytest.approx([1000 * end / people for end in n.interval()])
 
@@ -306,7 +307,8 @@ def test_a_case_between_the_keys_of_a_group_is_bounded_by_its_own_branch() -> No
     answers = opened(synthetic=True).sql(
         f"{text} FROM staff GROUP BY job", share="1/4", keys={"job": ["chef", "clerk"]}
     )
-    for (_, n, weighed), times in zip(answers.rows, (1, 9), strict=True):
+    rows: Any = answers.rows
+    for (_, n, weighed), times in zip(rows, (1, 9), strict=True):
         assert weighed.interval() == pytest.approx([times * end for end in n.interval()])
 
 
