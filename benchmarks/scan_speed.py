@@ -55,7 +55,9 @@ def _copies(times: int, file: Path, folder: Path) -> Path:
     for number in range(times):
         copy = folder / f"{number}.parquet"
         if not copy.exists():
-            shutil.copy(file, copy.with_suffix(".part")).replace(copy)
+            part = copy.with_suffix(".part")
+            shutil.copy(file, part)
+            part.replace(copy)
     return folder / "*.parquet"
 
 
