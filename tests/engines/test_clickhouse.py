@@ -10,8 +10,10 @@ import pytest
 from chdb.session import Session
 
 import prdp
+from prdp.engines.clickhouse.dialect import CLICKHOUSE
 from prdp.engines.clickhouse.engine import open_source
 from prdp.engines.sql_engine import SqlEngine
+from prdp.engines.statements.translate import translated
 from prdp.errors import InvalidRequest
 from prdp.schema import Kind
 from prdp.testing.engine_contract import EngineContract
@@ -53,6 +55,16 @@ class TestChDB(EngineContract, EqualityContract):
         engine = open_source(self.session, None, table="gone")
         self.session.query(statement.format("gone"))
         return engine
+
+
+def test_no_key_that_records_are_grouped_by_may_be_null_and_null_is_a_group(chdb: Any) -> None:
+    level = "CASE WHEN x > 1 THEN CAST(x AS SMALLINT) END AS level"
+    rows = "SELECT unnest([0, 0, NULL]) AS grp, unnest([0.5, 2.0, 2.0]) AS x"
+    sql = f"SELECT grp, level, count(*) AS n FROM (SELECT grp, {level} FROM ({rows})) GROUP BY grp, level"
+    written = f"{translated(sql, CLICKHOUSE).sql} SETTINGS prefer_column_name_to_alias = 1"
+    assert sorted(str(chdb.query(written)).split()) == ["0,2,1", "0,\\N,1", "\\N,2,1"]
+    aggregating = str(chdb.query(f"EXPLAIN header = 1 {written}")).partition("Aggregating")[2]
+    assert "Nullable" not in aggregating.partition("Keys:")[0]
 
 
 def test_a_column_that_may_be_computed_when_it_is_read_is_not_read(chdb: Any) -> None:

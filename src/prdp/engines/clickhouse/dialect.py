@@ -335,20 +335,21 @@ def _select(node: exp.Expression) -> exp.Expression:
 
 
 def _group_by_plain_numbers(node: exp.Expression) -> None:
-    """Group by levels and codes without NULL, which is far faster: NULL is a number that none of them has."""
+    """Group by keys without NULL, which is far faster: NULL is a number that none of them has."""
     source = node.args["from_"].this if node.args.get("from_") else None
     inner = source.this if isinstance(source, exp.Subquery) else None
     group = node.args.get("group")
     if group is None or node.args.get("where") is not None or not isinstance(inner, exp.Select):
         return
-    keys = {key.name for key in group.expressions} & {"level", "code"}
+    keys = {key.name for key in group.expressions} & {"grp", "level", "code"}
     for item in list(inner.expressions):
-        if item.alias in keys and isinstance(item.this, exp.Case):
-            known = from_template(f"ifNull(x, {_NOTHING})", x=item.this)
-            item.set("this", known)
-            for shown in list(node.expressions):
-                if isinstance(shown, exp.Column) and shown.name == item.alias:
-                    shown.replace(exp.alias_(from_template(f"nullIf(x, {_NOTHING})", x=shown), item.alias))
+        name, given = item.alias_or_name, item.unalias()
+        if name not in keys or not isinstance(given, exp.Column if name == "grp" else exp.Case):
+            continue
+        item.replace(exp.alias_(from_template(f"ifNull(x, {_NOTHING})", x=given), name))
+        for shown in list(node.expressions):
+            if isinstance(shown, exp.Column) and shown.name == name:
+                shown.replace(exp.alias_(from_template(f"nullIf(x, {_NOTHING})", x=shown), name))
 
 
 def _aggregate(node: exp.Expression) -> exp.Expression:
