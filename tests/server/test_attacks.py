@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +20,10 @@ import pytest
 from prdp.errors import EngineFailure, InvalidRequest
 from prdp.server import planning, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
-from prdp.server.refusals import REFUSALS
+from prdp.server.refusals import REFUSALS, RequestRefused
+from prdp.server.wire.failures import WireError
 from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
+from tests.server.wire.serving_wire import Talk, wire_token
 
 PRIVATE_KEYS = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
 
@@ -149,6 +153,28 @@ def test_no_route_waits_for_records_that_are_being_read(
         go_on.set()
         answering.join(120)
     assert served.state(number, "ana")["release"] == number
+
+
+ODD = (
+    f"{COUNT} WHERE ward = 'Ada' FOR UPDATE", "ALTER SYSTEM SET secret = 'Ada'", "VACUUM 'Ada'",
+    "CREATE ODD 'Ada' THING", "GRANT x TO 'Ada'", "SELECT * FROM pg_class WHERE relname = 'Ada' FOR UPDATE",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", ODD)
+def test_no_log_repeats_what_somebody_asked(
+    served: Served, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    people(served)
+    wire_token(served, "ana.laptop")
+    talk = Talk.of(served)
+    talk.run("SET prdp.share = 0.01")
+    with suppress(WireError, RequestRefused):
+        talk.run(statement)
+    served.ask("POST", "/v1/plans", {"statement": statement, "share": "0.01"}, "ana")
+    assert caplog.messages == []
+    logging.getLogger("sqlglot").warning("of somebody else's")
+    assert caplog.messages == ["of somebody else's"]
 
 
 def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Served) -> None:

@@ -60,9 +60,9 @@ class Served:
 
     def digest_of(self, name: str, statement: str, share: str) -> str:
         """Return the hash of all that decides what a statement asks of the table of this name."""
-        from prdp.sql.reading import read_statement  # noqa: PLC0415  (its parser is loaded when it is used)
+        from prdp.sql.reading import read_statement, sql_of  # noqa: PLC0415  (loads the parser when used)
 
-        text = read_statement(statement).tree.sql(dialect="duckdb", comments=False)
+        text = sql_of(read_statement(statement).tree, comments=False)
         return sha256(canonical((name, text, share, self.digest)).encode("ascii")).hexdigest()
 
 

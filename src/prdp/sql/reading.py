@@ -6,6 +6,7 @@ what sqlglot is given is short and tame, and whatever it raises is a refusal.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any, NoReturn
 
 from prdp.errors import ExpressionError, SqlError, Words
 from prdp.expressions.tokens import UNWRITABLE, Token, tokens_of
+from prdp.safety.silent_logs import can_be_silent, silent
+
+can_be_silent(logging.getLogger("sqlglot"))
 
 MAX_CHARACTERS = 20_000
 MAX_TOKENS = 6_000
@@ -80,7 +84,8 @@ def read_statement(text: object) -> SqlStatement:
     import sqlglot  # noqa: PLC0415  (loaded with the first statement)
 
     try:
-        trees = [tree for tree in sqlglot.parse(tamed, read="duckdb") if tree is not None]
+        with silent():  # its log would repeat the statement
+            trees = [tree for tree in sqlglot.parse(tamed, read="duckdb") if tree is not None]
     except sqlglot.errors.ParseError as wrong:
         raise _misread(text, wrong) from None
     except RecursionError:
@@ -125,13 +130,13 @@ def span_of(node: Any, text: str) -> tuple[int, int]:
     return start, max(start + 1, len(text[:end].rstrip()))
 
 
-def sql_of(node: Any) -> str:
+def sql_of(node: Any, *, comments: bool = True) -> str:
     """Return a part of a statement as SQL, for names and messages; nothing is logged of what is odd in it."""
     from sqlglot import ErrorLevel, exp  # noqa: PLC0415  (loaded with the first statement)
 
     level = ErrorLevel.IGNORE
     shown = node.transform(_within_group) if node.find(exp.WithinGroup) else node
-    return str(shown.sql(dialect="duckdb", unsupported_level=level))
+    return str(shown.sql(dialect="duckdb", comments=comments, unsupported_level=level))
 
 
 def _within_group(node: Any) -> Any:

@@ -20,6 +20,16 @@ VISITS = number_of("visits")
 NOT_RUN = "_pg_expandarray"
 """A function of JDBC's statements about keys and indexes: they are answered with no rows, unread."""
 
+R_FIELDS = """
+SELECT column_name FROM (
+  SELECT *, rank() OVER (ORDER BY nr) AS rnr FROM (
+    SELECT * FROM unnest(current_schemas(true)) WITH ORDINALITY AS tbl(table_schema, nr)
+    WHERE table_schema != 'pg_catalog'
+  ) schemas_on_path INNER JOIN INFORMATION_SCHEMA.COLUMNS USING (table_schema) WHERE table_name = 'visits'
+) tttt WHERE rnr = 1 ORDER BY ordinal_position
+"""
+"""What R's dbListFields sends."""
+
 
 def setting(name: str) -> str | None:
     return {"current_user": "ana.laptop", "current_database": "prdp", "server_version": "15.0"}.get(name)
@@ -59,6 +69,7 @@ def test_captured_statements_of_a_client_are_run_not_given_up(known: Catalogue, 
          [("branch",), ("fine",)]),
         ("SELECT relname FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(visits)$' COLLATE \"C\"",
          [("visits",)]),
+        (R_FIELDS, [("days",), ("ward",)]),
     ],
 )  # fmt: skip
 def test_statements_about_the_catalogue(known: Catalogue, text: str, rows: list[tuple[object, ...]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -28,11 +27,10 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import masked, translated
 from prdp.errors import InvalidRequest
+from prdp.safety.silent_logs import can_be_silent, silent
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers to which pyspark writes a failed statement's error, with the value that it failed for."""
-
-_SILENT = threading.local()
 
 
 def collected(session: Any, sql: str) -> pyarrow.Table:
@@ -46,22 +44,8 @@ def collected(session: Any, sql: str) -> pyarrow.Table:
             session.removeTag(tag)
 
 
-@contextmanager
-def silent() -> Iterator[None]:
-    """Let pyspark write no error of this thread's to a log: it may speak of a record."""
-    _SILENT.now = True
-    try:
-        yield
-    finally:
-        _SILENT.now = False
-
-
-def _may_be_logged(_: logging.LogRecord) -> bool:
-    return not getattr(_SILENT, "now", False)
-
-
 for _name in _LOGGERS:
-    PySparkLogger.getLogger(_name).addFilter(_may_be_logged)
+    can_be_silent(PySparkLogger.getLogger(_name))
 
 
 def rows_of(found: pyarrow.Table) -> Rows:

@@ -17,6 +17,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from prdp.safety.silent_logs import silent
 from prdp.schema import ColumnType, Kind
 from prdp.server.planning import Served
 from prdp.server.wire import values
@@ -35,6 +36,7 @@ from prdp.server.wire.schema_of_catalogue import (
     created,
 )
 from prdp.server.wire.values import WireColumn
+from prdp.sql.reading import sql_of
 
 MAX_ROWS = 10_000
 _SECONDS = 2.0
@@ -70,7 +72,8 @@ def number_of(table: str) -> int:
 def _parsed(text: str) -> Any:
     """Return a statement's tree; None where it is not of PostgreSQL's language."""
     try:
-        trees = sqlglot.parse(text, read="postgres")
+        with silent():  # its log would repeat the statement
+            trees = sqlglot.parse(text, read="postgres")
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError):
         return None
     return trees[0] if len(trees) == 1 else None
@@ -132,7 +135,7 @@ def without_parameters(text: str) -> str:
             part = select.args.get(clause)
             if part is not None and part.find(exp.Parameter) is not None:
                 select.set(clause, None)
-    return str(tree.sql(dialect="postgres"))
+    return str(tree.sql(dialect="postgres", unsupported_level=sqlglot.ErrorLevel.IGNORE))
 
 
 _CASTS = {
@@ -173,7 +176,7 @@ class Catalogue:
         names = [_column_name(column) for column in tree.selects]
         about_tables = bool(_tables(tree))
         try:
-            written = _rewritten(tree, setting).sql(dialect="duckdb", comments=False)
+            written = sql_of(_rewritten(tree, setting), comments=False)
             columns, rows = self._asked(written)
         except WireError:
             raise

@@ -246,10 +246,9 @@ FUNCTIONS = {
 _PLAIN = """
 and or xor not any all exists case if cast trycast coalesce nullif array arrayagg arraytostring arrayjoin
 arraysize lower upper count max min sum avg substring strposition length concat concatws dpipe replace
-trim rownumber unnest explode regexplike regexpilike left right greatest least abs round ceil floor stringagg
-groupconcat anyvalue generate_subscripts currentdate currenttimestamp currenttime split initcap distinct
-bracket slice logicalor
-logicaland list jsonobject firstvalue lastvalue posexplode generateseries
+trim rownumber rank unnest explode regexplike regexpilike left right greatest least abs round ceil floor
+stringagg groupconcat anyvalue generate_subscripts currentdate currenttimestamp currenttime split initcap
+distinct bracket slice logicalor logicaland list jsonobject firstvalue lastvalue posexplode generateseries
 explodinggenerateseries
 """
 LOCAL_FUNCTIONS = frozenset(
