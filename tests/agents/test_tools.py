@@ -173,6 +173,17 @@ def test_a_key_cannot_leave_its_quotation_marks_or_hide(asked: Asked) -> None:
     assert re.fullmatch(r'- ward = "[^"]*"; n = [^"]*', row)
 
 
+def test_a_concentrated_policy_is_described_as_it_was_stated(asked: Asked) -> None:
+    file = asked.folder / "prdp.toml"
+    file.write_text(
+        file.read_text().replace('policy = "1"', 'policy = "1 / greatest(days, 1)"\nnotion = "zcdp"')
+    )
+    described = Asked(asked.folder).call("describe_table", table="visits")
+    assert described.facts["policy"]["text"] == "1 / greatest(days, 1)"
+    assert described.facts["policy"]["notion"] == "zcdp"
+    assert "the P of zero-concentrated privacy of a record: 1 / greatest(days, 1)" in described.text
+
+
 @pytest.mark.parametrize(
     "letter", [chr(k) for k in (0, 10, 27, 34, 60, 92, 96, 0x85, 0x200B, 0x2028, 0x202E)]
 )

@@ -202,7 +202,7 @@ def test_no_other_parts_of_a_share_make_the_variances_of_margins_smaller(sizes: 
 def test_marginals_are_one_charge_add_up_and_have_intervals_narrower_than_their_own() -> None:
     policy = prdp.Policy("1", notion="zcdp")
     table = prdp.open(ROWS, policy=policy, bounds=BOUNDS, name="accounts", separate_account=True)
-    keys = {"job": ["chef", "clerk"], "age": [1, 2, 3]}
+    keys: dict[str, list[Any]] = {"job": ["chef", "clerk"], "age": [1, 2, 3]}
     found, again = (table.marginals(["job", ["age", "job"], []], share="1/10", keys=keys) for _ in range(2))
     assert table.remaining == Fraction(9, 10)
     assert [one.values for one in found.values()] == [one.values for one in again.values()]

@@ -105,7 +105,9 @@ def test_a_policy_that_names_no_notion_has_that_of_the_table(folder: Path) -> No
     ran = CliRunner().invoke(app, [*asked, "--runs", "40", "--share", "0.01", "--json"])
     assert ran.exit_code == 0, ran.stderr
     found = {one["policy"]: one["median"] for one in json.loads(ran.stdout)}
-    assert 4 * max(found["bare"], found["zcdp"]) < found["pure"]  # deviations of 10, and Laplace scales of 200
+    assert (
+        4 * max(found["bare"], found["zcdp"]) < found["pure"]
+    )  # deviations of 10, and Laplace scales of 200
 
 
 @pytest.mark.usefixtures("folder")

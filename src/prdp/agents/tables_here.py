@@ -86,9 +86,10 @@ class ProjectTables:
             "names_in_sql": self.project.tables_of(table),
             "columns": columns,
             "policy": {
-                "text": str(facts.policy.text),
-                "at_least": _number(facts.policy.at_least),
-                "at_most": _number(facts.policy.at_most),
+                "text": str(facts.policy.shown.text),
+                "at_least": _number(facts.policy.shown.at_least),
+                "at_most": _number(facts.policy.shown.at_most),
+                "notion": facts.policy.notion,
             },
             "privacy_unit": None if facts.unit is None else str(facts.unit.id),
             "deadline": self.deadline.seconds,

@@ -194,7 +194,8 @@ class ToolSession:
             )
         policy = found["policy"]
         limits = f"at least {policy['at_least']}, at most {policy['at_most']}"
-        lines.append(f"Policy, the budget of a record: {sentence(str(policy['text']))}; {limits}.")
+        states = "P of zero-concentrated privacy" if policy.get("notion") == "zcdp" else "budget"
+        lines.append(f"Policy, the {states} of a record: {sentence(str(policy['text']))}; {limits}.")
         if found.get("privacy_unit"):
             lines.append(f"Protected together: the rows of one {named(str(found['privacy_unit']))}.")
         lines.append(f"An answer takes {found['deadline']} seconds, whatever it is. {NOTICE}")

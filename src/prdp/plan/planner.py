@@ -349,8 +349,9 @@ class Planner:
         if together == "joint":
             steps = tuple(_jointly(step) for step in steps)
         read = self._read(terms, method)
-        if together == "joint" and all(getattr(step.mechanism, "gaussian", False) for step in steps):
-            read = replace(read, euclidean=True)  # type: ignore[call-arg]  (of units)
+        gaussian = all(getattr(step.mechanism, "gaussian", False) for step in steps)
+        if together == "joint" and gaussian and isinstance(read, UnitRead):
+            read = replace(read, euclidean=True)
         return QueryPlan(
             query=query,
             method=method.name,

@@ -357,7 +357,7 @@ def list_tables(call: RouteCall) -> RouteReply:
         left = {name: max(0, purses.left_of_table(rows, name)) for name in names}
     tables = [
         {"name": name, "columns": len(served.facts.schema), "policy": str(served.facts.policy.shown.text),
-         "remaining": purses.share_of(left[name])}
+         "notion": served.facts.policy.notion, "remaining": purses.share_of(left[name])}
         for name, served in call.service.planner.served.items()
         if name in names
     ]  # fmt: skip

@@ -326,7 +326,7 @@ def _errors(
 
 
 def policies_of(file: ProjectText) -> dict[str, dict[str, Any]]:
-    """Return the policies of a file: of ``[policies]``, texts, or tables with at_most, at_least and notion."""
+    """Return the policies of a file: of ``[policies]``, a text each, or at_most, at_least and notion too."""
     listed = file.content.get("policies")
     if not isinstance(listed, dict) or not listed:
         raise InvalidRequest(f'{file.path.name} names no policies. Write [policies], then same = "1".')

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from prdp.policy import Policy
 from prdp.server.wire import catalogue
 from prdp.server.wire.catalogue import Catalogue, is_about_catalogue, number_of
 from prdp.server.wire.failures import WireError
@@ -40,6 +41,17 @@ def known(blank: Path) -> Catalogue:
     from tests.server.serving import StepClock, opened  # noqa: PLC0415
 
     return Catalogue.of(opened(blank, StepClock(), {}).service.planner.served)
+
+
+def test_a_concentrated_policy_is_described_as_it_was_stated(blank: Path) -> None:
+    from tests.server.serving import StepClock, opened  # noqa: PLC0415
+
+    served = opened(blank, StepClock(), {}).service.planner.served["visits"]
+    facts = replace(served.facts, policy=Policy("1 / 4", notion="zcdp"))
+    found = Catalogue.of({"visits": replace(served, facts=facts)}).run(
+        "SELECT description FROM pg_description WHERE objsubid = 0", setting
+    )
+    assert [row[0] for row in found.rows] == ["policy of zero-concentrated privacy: 1 / 4"]
 
 
 @pytest.mark.parametrize("client", ["psql", "sqlalchemy", "jdbc"])

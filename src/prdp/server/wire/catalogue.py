@@ -235,7 +235,8 @@ def _contents(tables: Mapping[str, Served]) -> dict[str, Rows]:
             "oid": number, "relname": name, "relnamespace": _PUBLIC, "relowner": _OWNER, "relkind": "r",
             "relnatts": len(schema), "relpersistence": "p", "relreplident": "d", "reltuples": -1.0,
         })  # fmt: skip
-        policy = f"policy: {served.facts.policy.text}"
+        notion = "" if served.facts.policy.stated is None else " of zero-concentrated privacy"
+        policy = f"policy{notion}: {served.facts.policy.shown.text}"
         descriptions.append({"objoid": number, "classoid": 1259, "objsubid": 0, "description": policy})
         for place, (column, kind) in enumerate(schema.items(), 1):
             of = type_of(kind)
