@@ -9,6 +9,7 @@ from prdp.declare.exact import is_integer
 from prdp.declare.references import Reference
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import shown_name
+from prdp.schema import Schema
 
 MAX_ROWS = 1 << 20
 """A unit adds at most so many times what one row can add, unless the caller says otherwise."""
@@ -54,6 +55,10 @@ class JoinedTables:
                 named[reference.table, reference.column] = reference.to
                 named[reference.to, reference.key] = reference.to
         return {shown: named[place] for shown, place in self.names.items() if place in named}
+
+    def schema(self, schemas: Mapping[str, Schema]) -> Schema:
+        """Return the columns of the joined tables under their names, by those of each table."""
+        return {name: schemas[table][column] for name, (table, column) in self.names.items()}
 
     def owns(self, column: str) -> bool:
         """Return whether all rows of a unit have the same value in a column."""

@@ -127,8 +127,8 @@ class Database(Protocol[Table]):
         """Run a statement; return its rows, whole numbers of any size being Python's own."""
 
     @abstractmethod
-    def arrow(self, statement: Statement, tables: Mapping[str, Table]) -> Any:
-        """Run a statement; return an Arrow table, with texts and moments as such."""
+    def arrow(self, statement: Statement, tables: Mapping[str, Table], schema: Schema) -> Any:
+        """Run a statement; return an Arrow table, whose columns are of the types in ``schema``."""
 
     def values(self, found: list[object], kind: Kind) -> list[object]:  # noqa: ARG002
         """Return values of a column as Python has them."""

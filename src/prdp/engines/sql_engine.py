@@ -322,7 +322,7 @@ class SqlEngine(InOneProcess):
 
     def rows(self, reading: RowRead) -> tuple[Any, Any]:
         """Return the rows as an Arrow table, and their levels; for the framework's callers alone."""
-        return self._handed_out(rows_statement(reading, self.schema, self.records))
+        return self._handed_out(rows_statement(reading, self.schema, self.records), self.schema)
 
     def divided(self, reading: DividedRead) -> Any:
         """Read every row once and return what counts of units as records with parts of their budgets."""
@@ -333,7 +333,9 @@ class SqlEngine(InOneProcess):
 
     def divided_rows(self, reading: DividedRowRead) -> tuple[Any, Any]:
         """Return rows of units as an Arrow table, and the levels of their parts of budgets."""
-        return self._handed_out(divided_rows_statement(reading, self.schemas, self.database.slots))
+        join = reading.unit.join
+        schema = self.schema if join is None else join.schema(self.schemas)
+        return self._handed_out(divided_rows_statement(reading, self.schemas, self.database.slots), schema)
 
     def has_twice(self, table: str, column: str) -> bool:
         """Return whether a value occurs in several rows of a public table's column; texts are their bytes."""
@@ -445,8 +447,8 @@ class SqlEngine(InOneProcess):
         rows = divided_rows(reading, self.schemas, self.database.slots)
         return divided_statements(reading, rows)
 
-    def _handed_out(self, sql: str) -> tuple[Any, Any]:
-        found = self._run(sql, self.database.arrow)
+    def _handed_out(self, sql: str, schema: Schema) -> tuple[Any, Any]:
+        found = self._run(sql, lambda statement, tables: self.database.arrow(statement, tables, schema))
         return found.select(list(range(found.num_columns - 1))), found.column(found.num_columns - 1)
 
     def _mass_statement(self, reading: KeyMassRead) -> MassStatement:

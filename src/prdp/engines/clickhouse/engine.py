@@ -35,7 +35,7 @@ from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import Dialect, masked, translated
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted
-from prdp.schema import Kind
+from prdp.schema import Kind, Schema
 
 _WIDE_BYTES = 16
 
@@ -109,10 +109,9 @@ class ClickHouseDatabase(Database[FoundTable]):
         """Run a statement; return its rows, with texts as bytes and moments as microseconds."""
         return rows_from(self._run(statement, tables))
 
-    def arrow(self, statement: Statement, tables: _Tables) -> pyarrow.Table:
-        """Run a statement over one table; return an Arrow table, with texts and moments as such."""
+    def arrow(self, statement: Statement, tables: _Tables, schema: Schema) -> pyarrow.Table:
+        """Run a statement; return an Arrow table, with texts and moments as such."""
         found = self._run(statement, tables)
-        (schema,) = (table.schema for table in tables.values())
         for place, name in enumerate(found.column_names):
             column = found.column(place)
             kind = schema[name].kind if name in schema else Kind.OTHER
@@ -121,6 +120,11 @@ class ClickHouseDatabase(Database[FoundTable]):
             elif kind is Kind.TEXT:
                 texts = [None if one is None else one.decode(errors="replace") for one in column.to_pylist()]
                 found = found.set_column(place, name, pyarrow.array(texts, pyarrow.string()))
+            elif pyarrow.types.is_fixed_size_binary(column.type):  # a UInt64 that is compared with Int64
+                numbers = [
+                    None if one is None else int.from_bytes(one, "little") for one in column.to_pylist()
+                ]
+                found = found.set_column(place, name, pyarrow.array(numbers, pyarrow.uint64()))
         return found
 
     def values(self, found: list[object], kind: Kind) -> list[object]:

@@ -32,6 +32,7 @@ from prdp.engines.sources.source_query import SourceQuery, all_reached, unchange
 from prdp.engines.sql_engine import SqlEngine
 from prdp.errors import InvalidRequest
 from prdp.expressions.tokens import quoted
+from prdp.schema import Schema
 
 _CALLERS_CONNECTIONS = threading.Lock()
 """Relations of one connection must not run at once, and which share one cannot be asked."""
@@ -119,7 +120,7 @@ class DuckDBDatabase(Database[PlainTable]):
             found: Rows = self.run(statement.sql)
             return found
 
-    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Any:  # noqa: ARG002
+    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable], schema: Schema) -> Any:  # noqa: ARG002
         """Run a statement; return an Arrow table."""
         with unchanged(self._files):
             return self._arrow(statement.sql)

@@ -22,6 +22,7 @@ from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import translated, with_sources
 from prdp.errors import InvalidRequest
+from prdp.schema import Schema
 
 _PARTS = ("dialect", "server", "prdp")
 
@@ -135,9 +136,9 @@ class MariaDatabase(Database[MariaTable]):
         """Run a statement; return its rows."""
         return self.session.read(statement.sql).plain()
 
-    def arrow(self, statement: Statement, tables: _Tables) -> Any:
+    def arrow(self, statement: Statement, tables: _Tables, schema: Schema) -> Any:  # noqa: ARG002
         """Run a statement; return an Arrow table."""
-        return self.session.read(statement.sql).arrow(tables[self.table].schema)
+        return self.session.read(statement.sql).arrow(schema)
 
 
 def session_at(address: str) -> MariaSession:

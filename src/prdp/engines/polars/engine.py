@@ -23,7 +23,7 @@ from prdp.engines.sources.source_query import unchanged
 from prdp.engines.sql_engine import SqlEngine
 from prdp.engines.statements.cells import Arrays
 from prdp.errors import InvalidRequest
-from prdp.schema import ColumnType, Kind
+from prdp.schema import ColumnType, Kind, Schema
 
 _Names = tuple[tuple[str, str, str], ...]
 """The table, the name and the column of the frame of all that can be named."""
@@ -331,7 +331,7 @@ class PolarsDatabase(Database[PlainTable]):
         """Run a statement; return its rows."""
         return self._collected(statement).rows()
 
-    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Any:  # noqa: ARG002
+    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable], schema: Schema) -> Any:  # noqa: ARG002
         """Run a statement; return an Arrow table."""
         wide = pl.selectors.by_dtype(pl.Int128).cast(_WIDE, strict=False)  # Arrow has no such whole numbers
         return self._collected(statement).with_columns(wide).to_arrow()

@@ -18,6 +18,7 @@ from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import translated, with_sources
 from prdp.errors import InvalidRequest
 from prdp.safety.database_address import is_database
+from prdp.schema import Schema
 
 _Tables = Mapping[str, PostgresTable]
 
@@ -71,10 +72,9 @@ class PostgresDatabase(Database[PostgresTable]):
         """Run a statement; return its rows."""
         return self._run(statement, tables).plain()
 
-    def arrow(self, statement: Statement, tables: _Tables) -> Any:
-        """Run a statement over one table; return an Arrow table."""
-        (table,) = tables.values()
-        return self._run(statement, tables).arrow(table.schema)
+    def arrow(self, statement: Statement, tables: _Tables, schema: Schema) -> Any:
+        """Run a statement; return an Arrow table."""
+        return self._run(statement, tables).arrow(schema)
 
     def one_snapshot(self) -> AbstractContextManager[None]:
         """Let all statements that this thread runs meanwhile read the snapshot of the first."""

@@ -28,6 +28,7 @@ from prdp.engines.statements.cells import Arrays
 from prdp.engines.statements.translate import masked, translated
 from prdp.errors import InvalidRequest
 from prdp.safety.silent_logs import can_be_silent, silent
+from prdp.schema import Schema
 
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers to which pyspark writes a failed statement's error, with the value that it failed for."""
@@ -188,13 +189,17 @@ class SparkDatabase(Database[PlainTable]):
 
     def arrays(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Arrays:
         """Run a statement; return its columns."""
-        return arrays_of(self.arrow(statement, tables), statement.wide)
+        return arrays_of(self._collected(statement, tables), statement.wide)
 
     def rows(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Rows:
         """Run a statement; return its rows."""
-        return rows_of(self.arrow(statement, tables))
+        return rows_of(self._collected(statement, tables))
 
-    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Any:
+    def arrow(self, statement: Statement, tables: Mapping[str, PlainTable], schema: Schema) -> Any:  # noqa: ARG002
+        """Run a statement; return an Arrow table."""
+        return self._collected(statement, tables)
+
+    def _collected(self, statement: Statement, tables: Mapping[str, PlainTable]) -> Any:
         """Run a statement over the frames that it reads, found under their names."""
         read = [
             (frame, tables[name].schema)

@@ -153,7 +153,7 @@ def results_of_join(
     """Return the results of a join with id and level, and the read and the columns with nothing computed."""
     join = reading.unit.join
     assert join is not None  # noqa: S101  (for the type checker; see the engine)
-    schema: Schema = {name: schemas[table][column] for name, (table, column) in join.names.items()}
+    schema = join.schema(schemas)
     results = _results(reading, join, schemas, views, with_budget=with_budget)
     kept = (_ID, _LEVEL, *((_BUDGET,) if with_budget else ()), *read_columns(reading))
     reading, schema, results = computed(reading, schema, results, kept)
