@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
 from itertools import count, product
 from pathlib import Path
 
+import pyarrow
 import pytest
 from chdb.session import Session
 
@@ -80,6 +82,30 @@ def test_every_pair_of_whole_types_is_joined(chdb: Session) -> None:
             synthetic=True,
         )
         assert join.over("orders").count(share=1).value == pytest.approx(100, abs=0.01), (one, other)
+
+
+def test_results_are_handed_out_with_numbers_texts_and_times_of_their_columns(chdb: Session) -> None:
+    chdb.query(f"CREATE TABLE whose (k Int64) {PLAIN}")
+    chdb.query("INSERT INTO whose SELECT number FROM numbers(50)")
+    chdb.query(f"CREATE TABLE lines (k Int64, w UInt64, t String, d Date) {PLAIN}")
+    chdb.query(f"INSERT INTO lines SELECT number, {2**64 - 1}, 'ä', '2024-02-29' FROM numbers(50)")
+    join = prdp.open_join(
+        {"people": "whose", "orders": "lines"},
+        database=chdb,
+        private="people",
+        key="k",
+        references={"orders.k": "people.k"},
+        policy=prdp.Policy.constant(10**6),
+    )
+    seen: list[pyarrow.Table] = []
+
+    def rows_of(rows: pyarrow.Table, epsilon: Fraction, beta: Fraction) -> int:
+        seen.append(rows)
+        return 0
+
+    join.over("orders").run(rows_of, columns=["w", "t", "d"], share="1/2")
+    assert seen[0].num_rows > 0
+    assert {tuple(row.values()) for row in seen[0].to_pylist()} == {(2**64 - 1, "ä", datetime(2024, 2, 29))}
 
 
 def test_values_of_a_public_table_are_python_s(chdb: Session) -> None:
