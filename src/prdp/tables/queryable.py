@@ -55,7 +55,7 @@ _INSTEAD = {
     "or count it apart: table['job'].isna().sum(share=...).",
     **dict.fromkeys(("sort", "ascending"), " Sort the answers: value_counts(...).sort('count')."),
 }
-"""What to write instead of arguments that pandas' ``value_counts`` has."""
+"""Remedies for arguments that pandas' ``value_counts`` has."""
 
 _SHOWN_COLUMNS = 6
 """Number of columns that a line lists before it counts the rest; a notebook's view lists all."""
@@ -817,7 +817,7 @@ class Queried(Opened, Questions[Release]):
     ) -> CustomRelease:
         """Run a mechanism of your own on the rows that the paper's framework keeps (Algorithm 2).
 
-        The rows of a join are its results, each with a part of the budget of whom it belongs to.
+        The rows of a join are its results, each with a part of the budget of its unit.
 
         Args:
             mechanism: A function of (rows, epsilon, beta): an Arrow table, and two Fractions. It must be
