@@ -87,8 +87,9 @@ def test_every_pair_of_whole_types_is_joined(chdb: Session) -> None:
 def test_results_are_handed_out_with_numbers_texts_and_times_of_their_columns(chdb: Session) -> None:
     chdb.query(f"CREATE TABLE whose (k Int64) {PLAIN}")
     chdb.query("INSERT INTO whose SELECT number FROM numbers(50)")
-    chdb.query(f"CREATE TABLE lines (k Int64, w UInt64, t String, d Date) {PLAIN}")
-    chdb.query(f"INSERT INTO lines SELECT number, {2**64 - 1}, 'ä', '2024-02-29' FROM numbers(50)")
+    chdb.query(f"CREATE TABLE lines (k Int64, w UInt64, v Int128, t String, d Date) {PLAIN}")
+    values = f"{2**64 - 1}, -toInt128({2**63}) * toInt128({2**63}) * 2, 'ä', '2024-02-29'"
+    chdb.query(f"INSERT INTO lines SELECT number, {values} FROM numbers(50)")
     join = prdp.open_join(
         {"people": "whose", "orders": "lines"},
         database=chdb,
@@ -103,9 +104,10 @@ def test_results_are_handed_out_with_numbers_texts_and_times_of_their_columns(ch
         seen.append(rows)
         return 0
 
-    join.over("orders").run(rows_of, columns=["w", "t", "d"], share="1/2")
+    join.over("orders").run(rows_of, columns=["w", "v", "t", "d"], share="1/2")
     assert seen[0].num_rows > 0
-    assert {tuple(row.values()) for row in seen[0].to_pylist()} == {(2**64 - 1, "ä", datetime(2024, 2, 29))}
+    expected = (2**64 - 1, -(2**127), "ä", datetime(2024, 2, 29))
+    assert {tuple(row.values()) for row in seen[0].to_pylist()} == {expected}
 
 
 def test_values_of_a_public_table_are_python_s(chdb: Session) -> None:

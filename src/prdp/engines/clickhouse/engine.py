@@ -38,6 +38,7 @@ from prdp.expressions.tokens import quoted
 from prdp.schema import Kind, Schema
 
 _WIDE_BYTES = 16
+_UNSIGNED, _WHOLE = pyarrow.uint64(), pyarrow.decimal256(39, 0)
 
 _EPOCH = datetime(1970, 1, 1)
 _Tables = Mapping[str, FoundTable]
@@ -120,11 +121,10 @@ class ClickHouseDatabase(Database[FoundTable]):
             elif kind is Kind.TEXT:
                 texts = [None if one is None else one.decode(errors="replace") for one in column.to_pylist()]
                 found = found.set_column(place, name, pyarrow.array(texts, pyarrow.string()))
-            elif pyarrow.types.is_fixed_size_binary(column.type):  # a UInt64 that is compared with Int64
-                numbers = [
-                    None if one is None else int.from_bytes(one, "little") for one in column.to_pylist()
-                ]
-                found = found.set_column(place, name, pyarrow.array(numbers, pyarrow.uint64()))
+            elif pyarrow.types.is_fixed_size_binary(column.type):  # whole numbers that Arrow has no type for
+                whole = [_whole(one) for one in column.to_pylist()]
+                narrow = name in schema and schema[name].native == "UBIGINT"  # made wide to be joined
+                found = found.set_column(place, name, pyarrow.array(whole, _UNSIGNED if narrow else _WHOLE))
         return found
 
     def values(self, found: list[object], kind: Kind) -> list[object]:
