@@ -31,6 +31,10 @@ RESULTS = Path(__file__).with_name("results.csv")
 PAGE = ROOT / "docs" / "paper.md"
 TAKEN = {"table_3": ("set", "question", "method"), "table_4": ("set", "method")}
 TAKEN |= {"readings": ("set", "question", "reading"), "appendix_c": ("method",)}
+FIGURES = {"figure_3": "n", "figure_4": "U", "figure_5": "σ"}
+TAKEN |= {name: ("policy", varied, "method") for name, varied in FIGURES.items()}
+PLOTTED = ("default", "Algorithm 1", "Algorithm 2")
+"""The methods of which figures are kept."""
 COLUMNS = (
     "experiment",
     "labels",
@@ -91,6 +95,8 @@ def taken(folder: Path, commit: str, before: str) -> str:
             writer.writerows(line for line in csv.reader(io.StringIO(before)) if line[0] == name)
             continue
         for key, errors in grouped(pyarrow.parquet.read_table(path), labels).items():
+            if name in FIGURES and key[-1] not in PLOTTED:
+                continue
             figures = _figures(errors, trim, _printed(name, key))
             writer.writerow((name, "|".join(map(str, key)), *figures, commit))
     return out.getvalue()
@@ -111,6 +117,8 @@ def _printed(name: str, key: tuple[object, ...]) -> float | None:
     if name == "appendix_c":
         return 2.06 if "framework" in str(key[0]) else None
     data, which = str(key[0]), str(key[-1])
+    if name in FIGURES:
+        return None
     if name == "table_4":
         return local_figures().get(data) if which == PRINTED else None
     question = str(key[1])
