@@ -70,7 +70,6 @@ class Precision:
         median: The median coefficient of variation; None where no figure has one.
         often: The coefficient of variation that 90 of 100 figures keep.
         published: How many figures are published.
-        reliable: How many of these have no sign of low precision.
     """
 
     table: str
@@ -80,7 +79,6 @@ class Precision:
     median: float | None
     often: float | None
     published: int
-    reliable: int
 
 
 def publish(
@@ -171,7 +169,6 @@ def _precision(table: FinishedTable, name: str, cvs: Sequence[float], statuses: 
         deciles[4] if deciles else None,
         deciles[8] if deciles else None,
         sum(status in (NORMAL, LOW_RELIABILITY) for status in statuses),
-        statuses.count(NORMAL),
     )
 
 
