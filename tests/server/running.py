@@ -17,11 +17,15 @@ from typing import Any, Self
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from prdp.ledger import DurableLedger
+from prdp.projects.project import project
 from prdp.server import accounts, audit, purses, running
+from prdp.server.purses import parts_of, share_of
 from prdp.server.store import Store, opened
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 900.0
+"""Seconds after which something is wrong: a loaded machine is slow, and does nothing wrong."""
 
 
 def port_that_nobody_is_given() -> int:
@@ -65,12 +69,13 @@ class Running:
             stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
         assert self.process.stderr is not None
-        said = self.process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
-        if not found:
-            said += self.process.communicate(timeout=PATIENCE)[1]
-            raise AssertionError(f"it ended with {self.process.returncode}: {said}")
-        self.port = int(found[1])
+        said = ""
+        for line in self.process.stderr:  # as long as it takes
+            said += line
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
+                self.port = int(found[1])
+                return
+        raise AssertionError(f"it ended with {self.process.wait(PATIENCE)}: {said}")
 
     @property
     def engine(self) -> int:
@@ -80,18 +85,18 @@ class Running:
         numbers = [one for path in children for one in path.read_text(encoding="ascii").split()]
         return int(numbers[0]) if numbers else 0
 
-    def kill(self, which: str) -> None:
-        """End a process as a crash does; the server is started again, the engine's process by the server."""
+    def kill(self, *which: str) -> None:
+        """End processes as a crash does; the server is started again, the engine's process by the server."""
         assert self.process is not None
-        if which == "front":
-            self.process.send_signal(signal.SIGKILL)
-            self.process.communicate()
-            self.start()
-        else:
+        if "engine" in which:
             until = time.monotonic() + PATIENCE
             while not (number := self.engine) and time.monotonic() < until:
                 time.sleep(0.05)  # it is being started again
             os.kill(number, signal.SIGKILL)
+        if "front" in which:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.communicate()
+            self.start()
 
     def stop(self) -> None:
         assert self.process is not None
@@ -101,8 +106,6 @@ class Running:
 
     @property
     def store(self) -> Store:
-        from prdp.projects.project import project  # noqa: PLC0415
-
         return opened(project(self.project))
 
     def ask(self, method: str, path: str, body: Any = None, who: str = "", **headers: str) -> tuple[int, Any]:
@@ -147,10 +150,10 @@ class Running:
         raise AssertionError(f"{number} was never published: {found}")
 
 
-def begun(project: Path, *analysts: str, alone: str, table: str = "visits") -> Running:
+def begun(file: Path, *analysts: str, alone: str, table: str = "visits") -> Running:
     """Make the accounts of a project; return its server, which is not started yet."""
-    running.init(project, "olga")
-    made = Running(project)
+    running.init(file, "olga")
+    made = Running(file)
     now = int(time.time())
     with made.store.writing() as rows:
         for name in analysts:
@@ -163,3 +166,31 @@ def begun(project: Path, *analysts: str, alone: str, table: str = "visits") -> R
             rows, 1, now, label="test", scopes=["read", "ask"], days=1
         )
     return made
+
+
+def accounts_agree(server: Running, *, at_most: str) -> tuple[int, int]:
+    """Check that charges, spends and audit lines are one; return how many charges and requests there are."""
+    read = project(server.project)
+    ledger = DurableLedger(read.ledger_of("visits"))
+    entries = {entry.number: entry for entry in ledger.entries}
+    with server.store.reading() as rows:
+        audit.verify(rows)
+        spends = rows.all(
+            "SELECT charge, request, person, parts, number FROM {}spends WHERE dataset = 'visits'"
+        )
+        lines = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'charged'")}
+        spent_of = rows.all("SELECT person, spent FROM {}purses WHERE dataset = 'visits' AND kind = 'alone'")
+        people = dict(rows.all("SELECT id, name FROM {}people"))
+        requests = rows.all("SELECT id FROM {}requests")
+        numbers = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'asked'")}
+    assert len(numbers) == len(requests)
+    assert entries.keys() == {charge for charge, *_ in spends}
+    assert len({request for _, request, *_ in spends}) == len(spends)
+    assert {number for *_, number in spends} == lines
+    for charge, _, person, parts, _ in spends:
+        assert entries[charge].who == f"served:{people[person]}"
+        assert parts == parts_of(share_of(parts)) == entries[charge].share * 10**12
+    for person, spent in spent_of:
+        assert spent == sum(parts for _, _, who, parts, _ in spends if who == person) <= parts_of(at_most)
+    assert running.verify(server.project, None)[1] == []
+    return len(entries), len(requests)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +23,17 @@ from prdp.server import planning, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from prdp.server.refusals import REFUSALS, RequestRefused
 from prdp.server.wire.failures import WireError
-from tests.server.serving import COUNT, PASSWORD, Said, Served, StepClock, opened, people, write_project
+from tests.server.serving import (
+    COUNT,
+    PASSWORD,
+    Said,
+    Served,
+    StepClock,
+    copied,
+    opened,
+    people,
+    write_project,
+)
 from tests.server.wire.serving_wire import Talk, wire_token
 
 PRIVATE_KEYS = "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch"
@@ -349,6 +360,64 @@ def test_whatever_one_signed_in_with_ends_at_once_for_each_reason_and_is_not_rep
     token, _ = new()
     served.clock.at += 86_400
     assert signed_in(token) == [401, 401]
+
+
+def while_it_is_sent(served: Served, then: Callable[[], object]) -> Served:
+    """Return the server as somebody sees it whose bodies arrive after something else was done."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def late() -> Any:
+            await asyncio.to_thread(then)
+            return await receive()
+
+        await served.app(scope, late, send)
+
+    return replace(served, app=app)
+
+
+ENDINGS: dict[str, tuple[str, str, Any]] = {
+    "invited again": ("POST", "/v1/people/{}/invitation", None),
+    "disabled": ("PATCH", "/v1/people/{}", {"disabled": True}),
+    "given another role": ("PATCH", "/v1/people/{}", {"role": "auditor"}),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_request_that_was_begun_before_somebody_s_access_ended_changes_nothing_afterwards(
+    served: Served, tmp_path: Path, ending: str
+) -> None:
+    """A body may take 20 seconds: a token made after a reset of the password would outlive the reset."""
+    people(served)
+    served.add("otto", "owner")
+    waits = served.request("ana", COUNT, "0.15").facts["id"]
+    asked = {"statement": COUNT, "share": "0.01", "plan": served.plan("ana", COUNT)["plan"]}
+    decision = {"approve": True, "digest": served.state(waits, "stan")["digest"], "reason": None}
+    calls = [
+        ("ana", "POST", "/v1/tokens", {"label": "kept", "scopes": ["read", "ask"], "days": 366}),
+        ("ana", "POST", "/v1/requests", asked),
+        ("stan", "POST", f"/v1/requests/{waits}/decision", decision),
+        ("stan", "PUT", "/v1/people/4/purses/visits", {"alone": "1", "approved": "0"}),
+        ("otto", "POST", "/v1/people", {"name": "mine", "role": "owner"}),
+        ("otto", "PATCH", "/v1/people/4", {"role": "owner"}),
+    ]
+    counted = (
+        "SELECT count(*) FROM {}tokens WHERE kind = 'api'", "SELECT id, role FROM {}people ORDER BY id",
+        "SELECT sum(granted) FROM {}purses", "SELECT count(*) FROM {}requests WHERE state = 'queued'",
+    )  # fmt: skip
+    before = [served.rows(one) for one in counted]
+    for who, method, path, body in calls:
+        there = replace(served, folder=copied(served.folder, tmp_path / f"{len(list(tmp_path.iterdir()))}"))
+        again = there.again()
+        ((number,),) = again.rows(f"SELECT id FROM {{}}people WHERE name = '{who}'")
+        verb, place, change = ENDINGS[ending]
+        ended = partial(again.ask, verb, place.format(number), change, "olga")
+        said = while_it_is_sent(again, ended).ask(method, path, body, who, idempotency_key="late")
+        assert said.code == "not_signed_in", (path, said)
+        changed = [again.rows(one) for one in counted]
+        if ending == "given another role":
+            changed[1] = [(one, role if one != number else dict(before[1])[one]) for one, role in changed[1]]
+        assert changed == before, path
+        assert again.ask(method, path, body, who, idempotency_key="late").code == "not_signed_in"
 
 
 POINTS = ("admitted", "begun", "in the transaction", "charged", "recorded")

@@ -16,11 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from prdp.ledger import DurableLedger
-from prdp.projects.project import project
-from prdp.server import audit, running
-from prdp.server.purses import parts_of, share_of
-from tests.server.running import ROOT, Running, begun
+from tests.server.running import ROOT, Running, accounts_agree, begun
 from tests.server.serving import COUNT, write_project
 
 pytestmark = pytest.mark.slow
@@ -39,33 +35,6 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
         places = (f"{address}{mark}ledger=visits", f"{address}{mark}ledger=loans")
     with begun(write_project(tmp_path, *places), *ANALYSTS, alone="0.05") as made:
         yield made
-
-
-def accounts_agree(server: Running, *, at_most: str) -> tuple[int, int]:
-    """Check that charges, spends and audit lines are one; return how many charges and requests there are."""
-    read = project(server.project)
-    ledger = DurableLedger(read.ledger_of("visits"))
-    entries = {entry.number: entry for entry in ledger.entries}
-    with server.store.reading() as rows:
-        audit.verify(rows)
-        spends = rows.all(
-            "SELECT charge, request, person, parts, number FROM {}spends WHERE dataset = 'visits'"
-        )
-        lines = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'charged'")}
-        purses = rows.all("SELECT person, spent FROM {}purses WHERE dataset = 'visits' AND kind = 'alone'")
-        people = dict(rows.all("SELECT id, name FROM {}people"))
-        requests = rows.all("SELECT id FROM {}requests")
-        numbers = {number for (number,) in rows.all("SELECT number FROM {}audit WHERE kind = 'asked'")}
-    assert len(numbers) == len(requests)
-    assert entries.keys() == {charge for charge, *_ in spends}
-    assert {number for *_, number in spends} <= lines
-    for charge, _, person, parts, _ in spends:
-        assert entries[charge].who == f"served:{people[person]}"
-        assert parts == parts_of(share_of(parts)) == entries[charge].share * 10**12
-    for person, spent in purses:
-        assert spent == sum(parts for _, _, who, parts, _ in spends if who == person) <= parts_of(at_most)
-    assert running.verify(server.project, None)[1] == []
-    return len(entries), len(requests)
 
 
 def test_kills_retries_and_crowds_never_spend_more_than_the_purse_nor_lose_an_audit_line(

@@ -218,10 +218,16 @@ def _wire_token(rows: StoreRows, name: str, label: str, now: int) -> tuple[str, 
     return found
 
 
-def by_token(rows: StoreRows, token: str, now: int) -> Person | None:
-    """Return whose a wire token is, by its number; None if it has been revoked or has expired."""
-    found = rows.one("SELECT hash FROM {}tokens WHERE id = ? AND kind = 'wire'", token)
-    return None if found is None else _by_hash(rows, found[0], ("wire",), now)
+def by_token(rows: StoreRows, token: str, now: int, kinds: Sequence[str] = ("wire",)) -> Person | None:
+    """Return whose a token is, by its number; None if it has been revoked or has expired."""
+    found = rows.one("SELECT hash FROM {}tokens WHERE id = ?", token)
+    return None if found is None else _by_hash(rows, found[0], kinds, now)
+
+
+def refuse_unless_still(rows: StoreRows, person: Person, now: int) -> None:
+    """Refuse whoever was signed in when their request began, and is no more: it may have taken long."""
+    if by_token(rows, person.token, now, ("session", "api", "wire")) != person:
+        raise RequestRefused("not_signed_in")
 
 
 def _new_token(

@@ -8,7 +8,8 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -209,6 +210,16 @@ class RouteCall:
             return []
         return [name for name in purses.granted(rows, self.person.id) if name in served]
 
+    @contextmanager
+    def writing(self) -> Iterator[StoreRows]:
+        """Write rows in the name of the person, who may do nothing more once their session or token ended.
+
+        Who they are was looked up before the body was read and planned, which may have taken half a minute.
+        """
+        with self.service.store.writing() as rows:
+            accounts.refuse_unless_still(rows, self.person, self.seen)
+            yield rows
+
     def table(self, rows: StoreRows) -> str:
         """Return the table of the path; one that may not be seen is not there."""
         if self.path["table"] not in self.may_see(rows):
@@ -288,7 +299,7 @@ def _signed_in(call: RouteCall, rows: StoreRows, person: int) -> RouteReply:
 
 def sign_out(call: RouteCall) -> RouteReply:
     """End this session."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         accounts.revoke(rows, call.person.token, call.person, call.now)
     gone = f"{call.service.cookie}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"
     return RouteReply(204, headers={"set-cookie": gone + "; Secure" * call.service.secure})
@@ -330,7 +341,7 @@ def make_token(call: RouteCall) -> RouteReply:
     if _CONTROL.search(body.label):
         raise RequestRefused("invalid")
     cap = None if body.cap is None else purses.parts_of(body.cap)
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         if body.wire:
             made = accounts.new_wire_token(
                 rows, call.person.id, call.now, label=body.label, days=body.days, cap=cap
@@ -345,7 +356,7 @@ def make_token(call: RouteCall) -> RouteReply:
 
 def end_token(call: RouteCall) -> RouteReply:
     """Revoke a token: one's own; an owner may revoke anybody's."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         accounts.revoke(rows, call.path["token"], call.person, call.now)
     return RouteReply(204)
 
@@ -427,7 +438,7 @@ def ask(call: RouteCall) -> RouteReply:
     asked, _ = call.service.planner.plan(body.statement, body.share, may_see)
     if asked.digest != body.plan:
         raise RequestRefused("plan_is_old")
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         request = requests.admit(rows, call.person, asked, again=call.key, purpose=body.purpose, now=call.now)
         shown = requests.shown(rows, request, call.seen)
     call.service.wake()
@@ -467,7 +478,7 @@ def _may_see_request(person: Person, request: requests.Request) -> bool:
 
 def withdraw(call: RouteCall) -> RouteReply:
     """Withdraw a request that waits; one that is queued goes on by itself, and its charge remains."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         done = requests.withdraw(rows, call.person, call.path["request"], call.now)
     return RouteReply(204 if done else 202)
 
@@ -481,7 +492,7 @@ def decide(call: RouteCall) -> RouteReply:
         planned, _ = call.service.planner.plan(asked.statement, asked.share, [asked.dataset])
         if planned.digest != asked.digest:
             raise RequestRefused("plan_is_old")
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         request = requests.decide(
             rows, call.person, call.path["request"], approve=body.approve, digest=body.digest,
             reason=body.reason, now=call.now,
@@ -561,7 +572,7 @@ def _person(rows: StoreRows, number: int, name: str, role: str, disabled: int) -
 def add_person(call: RouteCall) -> RouteReply:
     """Add a person, and return their invitation; it is shown this once."""
     body = call.body
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         number = accounts.add_person(rows, body.name, body.role, call.person.id, call.now)
         for name, granted in body.purses.items():
             if name not in call.service.planner.served:
@@ -573,7 +584,7 @@ def add_person(call: RouteCall) -> RouteReply:
 
 def change_person(call: RouteCall) -> RouteReply:
     """Disable a person, and withdraw what waits, or give them another role; their sessions and tokens end."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         accounts.change(
             rows, call.other, call.person, call.now, disabled=call.body.disabled, role=call.body.role
         )
@@ -584,13 +595,13 @@ def change_person(call: RouteCall) -> RouteReply:
 
 def invite_again(call: RouteCall) -> RouteReply:
     """Return a new invitation: the password, all sessions and all tokens of a person end."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         return RouteReply(201, {"invitation": accounts.invite(rows, call.other, call.person.id, call.now)})
 
 
 def set_purse(call: RouteCall) -> RouteReply:
     """Set what an analyst may spend of a table's budget, in all."""
-    with call.service.store.writing() as rows:
+    with call.writing() as rows:
         name = call.table(rows)
         purses.grant(rows, call.other, name, call.body.model_dump(), actor=call.person, now=call.now)
         return RouteReply(200, purses.purse(rows, call.other, name))
