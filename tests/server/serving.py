@@ -130,7 +130,7 @@ class Served:
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
             "path": split.path, "raw_path": split.path.encode(), "query_string": split.query.encode(),
-            "scheme": "http", "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
+            "scheme": "http", "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
             "client": ("127.0.0.1", 5), "server": ("127.0.0.1", 8080), "root_path": "",
         }  # fmt: skip
         sent = [{"type": "http.request", "body": raw, "more_body": False}]

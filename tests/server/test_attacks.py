@@ -19,10 +19,11 @@ from urllib.parse import urlencode
 import pytest
 
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.server import planning, purses, requests, running
+from prdp.server import purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from prdp.server.refusals import REFUSALS, RequestRefused
 from prdp.server.wire.failures import WireError
+from tests.cli.running import piped
 from tests.server.serving import (
     COUNT,
     PASSWORD,
@@ -200,17 +201,27 @@ def test_plans_and_made_up_rows_need_neither_the_records_nor_a_ledger(served: Se
     assert not any(each.exists() for each in gone)
 
 
-def test_tries_on_made_up_rows_keep_few_reads_however_many_there_are(
+def test_what_somebody_tried_makes_nothing_faster_for_others(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Times are not compared here: whatever is kept of a plan or of made-up cells is found by its absence."""
     people(served)
-    monkeypatch.setattr(planning, "MAX_KEPT", 2)
-    alike: Any = served.service.planner
-    kept = alike._alike["visits"]._reader.kept
-    for turn in range(5):
-        question = {"statement": f"{COUNT} WHERE days < {10 + turn}", "share": "0.01"}
+    served.add("cleo", "analyst", visits=("0.1", "0"), loans=("0.1", "0"))
+    planner: Any = served.service.planner
+    question = {"statement": f"{COUNT} WHERE days < 17", "share": "0.01"}
+    planned, read = [], planner.question
+
+    def counted(*given: Any) -> Any:
+        planned.append(given)
+        return read(*given)
+
+    monkeypatch.setattr(planner, "question", counted)
+    for who, times in (("ana", 1), ("ana", 1), ("cleo", 2), ("ana", 2)):
+        assert served.ask("POST", "/v1/plans", question, who).status == 200
+        assert len(planned) == times, who
+    for _ in range(2):
         assert served.ask("POST", "/v1/previews", question, "ana").status == 200
-        assert 0 < len(kept) <= 2
+        assert not planner._alike["visits"]._reader.kept
 
 
 def test_browsers_are_told_to_come_back_by_tls_where_the_server_has_it(served: Served) -> None:
@@ -230,6 +241,16 @@ def test_an_invitation_opens_no_table_and_begins_no_ledger(tmp_path: Path) -> No
     with pytest.raises(InvalidRequest, match="no table 'nothing'"):
         running.invite(path, "ana", "analyst", {"nothing": granted["visits"]})
     assert not list(tmp_path.glob("*.ledger"))
+
+
+def test_only_who_was_there_before_is_said_to_be_signed_out_by_an_invitation(
+    tmp_path: Path,
+) -> None:
+    running.init(write_project(tmp_path), "olga")
+    first, second = (piped("serve", "invite", "ana", "--table", "visits", folder=tmp_path) for _ in range(2))
+    assert first.stdout != second.stdout
+    assert first.stderr == "prdp: this invites ana, once, within 7 days.\n"
+    assert second.stderr.endswith("within 7 days; whatever they were signed in with has ended.\n")
 
 
 @pytest.mark.slow

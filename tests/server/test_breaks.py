@@ -26,6 +26,7 @@ from prdp.serving.connections import Rates
 from tests.server.serving import (
     BEGUN,
     COUNT,
+    ORIGIN,
     PASSWORD,
     WEAK,
     Served,
@@ -304,6 +305,13 @@ def test_only_the_server_s_own_names_and_pages_are_served(served: Served) -> Non
         ).code
         == "origin"
     )
+    evil = "http://e.example"
+    for twice in (
+        {"origin": "", "Cookie": "a=b"}, {"origin": evil, "Origin": ORIGIN},
+        {"origin": ORIGIN, "Origin": evil},
+    ):  # fmt: skip
+        assert served.ask("POST", "/v1/tokens", body, "ana", **twice).code == "origin", twice
+    assert served.ask("GET", "/v1/me", who="ana", Host="evil.example").code == "host"
     assert not served.ask("GET", "/v1/tokens", who="ana").facts["tokens"]
 
 
@@ -438,6 +446,36 @@ def test_an_answer_that_is_changed_or_exchanged_is_found(served: Served) -> None
     salts = {salt for (salt,) in served.rows("SELECT salt FROM {}answers")}
     assert len(set(hashes)) == len(salts) == 2  # auditors have no salt to guess answers with
     assert not any(salt in json.dumps(lines) for salt in salts)
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"),
+    [
+        ("DELETE FROM audit WHERE number >= (SELECT min(number) FROM answers)", "answer has no line"),
+        ("DELETE FROM audit WHERE number >= (SELECT min(number) FROM spends)", "charge has no line"),
+        ("DELETE FROM answers", "was removed"),
+        ("UPDATE purses SET spent = 0", "spent from it"),
+        ("UPDATE spends SET parts = parts - 1", "spent from it"),
+    ],
+)
+def test_a_cut_audit_a_removed_answer_and_a_purse_that_was_refilled_are_found(
+    served: Served, edit: str, found: str
+) -> None:
+    people(served)
+    served.request("ana", COUNT)
+    served.run()
+    assert served.store.file is not None
+    with served.store.reading() as rows:
+        audit.verify(rows)
+    with closing(sqlite3.connect(served.store.file)) as database, database:
+        for table in ("audit", "answers", "spends"):
+            database.execute(f"DROP TRIGGER {table}_no_update")
+            database.execute(f"DROP TRIGGER {table}_no_delete")
+        database.execute(edit)
+    with served.store.reading() as rows, pytest.raises(LedgerError, match=found):
+        audit.verify(rows)
+    with pytest.raises(LedgerError, match=found):
+        running.verify(served.folder / "prdp.toml", None)
 
 
 # 11. Roles that would leak or replace

@@ -206,9 +206,11 @@ def invite(
         if not running.is_share(share):
             raise InvalidRequest(f"{share!r} is no share: write a decimal from 0 to 1, such as 0.02.")
     granted = {one: {"alone": alone, "approved": approved} for one in table or ()}
-    code = running.invite(place_of(file), name, role, granted)
+    path = place_of(file)
+    ended = "; whatever they were signed in with has ended" * running.is_known(path, name)
+    code = running.invite(path, name, role, granted)
     write(f"{url.rstrip('/')}/join/{code}")
-    complain(f"this invites {name}, once, within 7 days; whatever they were signed in with has ended.")
+    complain(f"this invites {name}, once, within 7 days{ended}.")
 
 
 @serve.command()

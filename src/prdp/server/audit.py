@@ -90,10 +90,11 @@ def _head(previous: str, line: tuple[int, int, int, str, str]) -> str:
 
 
 def verify(rows: StoreRows, expected: str | None = None) -> Receipt:
-    """Verify the chain and all answers, and that a head kept elsewhere is in it; return the last line.
+    """Verify the chain, answers and purses, and that a head kept elsewhere is there; return the last line.
 
     Raises:
-        LedgerError: A line was changed, removed or inserted, an answer was changed, or the head is not there.
+        LedgerError: A line was changed, removed or inserted, an answer or a purse was changed, or the head is
+            not there.
     """
     head, heads = _BEGIN, {_BEGIN}
     number = -1
@@ -108,6 +109,9 @@ def verify(rows: StoreRows, expected: str | None = None) -> Receipt:
         if body is not None and digest(salt, body) != hashed:
             raise LedgerError(f"the text of line {number} of the audit is not the one that was written.")
     _verify_answers(rows)
+    for wrong, what in _WRONG.items():
+        if rows.one(wrong) is not None:
+            raise LedgerError(what)
     if expected is not None and expected not in heads:
         raise LedgerError(
             "the audit does not have the head that was kept: lines are missing, so an older copy of the "
@@ -128,6 +132,19 @@ def _verify_answers(rows: StoreRows) -> None:
         if written and (written["request"], written["answer"]) != (request, digest(salt, answers)):
             raise LedgerError(f"the answer of line {number} of the audit is not the one that was published.")
 
+
+_WRONG = {
+    "SELECT 1 FROM {}spends s LEFT JOIN {}audit a ON a.number = s.number WHERE a.number IS NULL":
+        "a charge has no line in the audit: lines at its end were removed.",
+    "SELECT 1 FROM {}answers n LEFT JOIN {}audit a ON a.number = n.number WHERE a.number IS NULL":
+        "an answer has no line in the audit: lines at its end were removed.",
+    "SELECT 1 FROM {}requests r LEFT JOIN {}answers n ON n.request = r.release "
+    "WHERE r.release IS NOT NULL AND n.request IS NULL": "an answer that was published was removed.",
+    "SELECT 1 FROM {}purses p WHERE p.spent <> (SELECT coalesce(sum(s.parts), 0) FROM {}spends s "
+    "WHERE s.person = p.person AND s.dataset = p.dataset AND s.kind = p.kind)":
+        "what a purse says is not what was spent from it.",
+}  # fmt: skip
+"""What finds a row that nothing but a change by hand can make, and what is said of it."""
 
 WHO = "served:"
 """Prefix of the names of whoever asks through a server, in a ledger."""

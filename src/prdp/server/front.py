@@ -396,7 +396,9 @@ def plan(call: RouteCall) -> RouteReply:
     """Return what a statement would cost and when it would be published; free, and reads no record."""
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
-    asked, columns_and_lines = call.service.planner.plan(call.body.statement, call.body.share, may_see)
+    asked, columns_and_lines = call.service.planner.plan(
+        call.body.statement, call.body.share, may_see, call.person.id
+    )
     with call.service.store.reading() as rows:
         alone, approved = (
             max(0, purses.left(rows, call.person.id, asked.dataset, kind)) for kind in purses.KINDS
@@ -424,7 +426,8 @@ def preview(call: RouteCall) -> RouteReply:
 
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
-    found = call.service.planner.preview(call.body.statement, call.body.share, call.body.rows, may_see)
+    body, person = call.body, call.person.id
+    found = call.service.planner.preview(body.statement, body.share, body.rows, may_see, person)
     return RouteReply(200, {"answers": answers_to_json(found), "synthetic": True})
 
 
@@ -435,7 +438,7 @@ def ask(call: RouteCall) -> RouteReply:
         raise RequestRefused("invalid")
     with call.service.store.reading() as rows:
         may_see = call.may_see(rows)
-    asked, _ = call.service.planner.plan(body.statement, body.share, may_see)
+    asked, _ = call.service.planner.plan(body.statement, body.share, may_see, call.person.id)
     if asked.digest != body.plan:
         raise RequestRefused("plan_is_old")
     with call.writing() as rows:
@@ -489,7 +492,7 @@ def decide(call: RouteCall) -> RouteReply:
     with call.service.store.reading() as rows:
         asked = requests.by_id(rows, call.path["request"])
     if body.approve and asked.state == "waiting" and asked.person != call.person.id:
-        planned, _ = call.service.planner.plan(asked.statement, asked.share, [asked.dataset])
+        planned, _ = call.service.planner.plan(asked.statement, asked.share, [asked.dataset], call.person.id)
         if planned.digest != asked.digest:
             raise RequestRefused("plan_is_old")
     with call.writing() as rows:
@@ -750,16 +753,19 @@ def _stranger(service: Service, scope: Message) -> str:
     A page elsewhere, also at another port of this machine, can make a browser send cookies; it cannot make it
     lie about where it is from. A name that is not ours may lead here by a rebound DNS entry.
     """
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    hosts = {origin.partition("://")[2] for origin in service.origins}
-    if headers.get(b"host", "").lower() not in hosts:
+    (host, *other_hosts), sent_from = _headers(scope, b"host") or [""], _headers(scope, b"origin")
+    if other_hosts or host.lower() not in {origin.partition("://")[2] for origin in service.origins}:
         return "host"
-    origin = headers.get(b"origin")
     if scope["method"] in _UNSAFE:
-        with_cookie = service.cookie in headers.get(b"cookie", "")
-        if (origin is None and with_cookie) or (origin is not None and origin not in service.origins):
+        with_cookie = any(service.cookie in cookies for cookies in _headers(scope, b"cookie"))
+        if (with_cookie and not sent_from) or not service.origins.issuperset(sent_from):
             return "origin"
     return ""
+
+
+def _headers(scope: Message, wanted: bytes) -> list[str]:
+    """Return all values of a header: sent twice, the first may say what the last does not."""
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
 
 
 def _add(app: FastAPI, service: Service, route: Route) -> None:

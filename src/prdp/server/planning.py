@@ -139,18 +139,21 @@ class PublicPlanner:
         table: Table = rounded.stand_in(name, alike)
         return table
 
-    def plan(self, statement: str, share: str, may_ask: list[str]) -> tuple[PlannedQuestion, dict[str, Any]]:
+    def plan(
+        self, statement: str, share: str, may_ask: list[str], person: int
+    ) -> tuple[PlannedQuestion, dict[str, Any]]:
         """Return a question with its digest, and its plan for people; refuse what cannot be answered.
 
         Args:
             statement: One SELECT.
             share: The part of every budget, as a decimal text.
             may_ask: The tables that the person may ask about.
+            person: Who plans: kept for others, a plan would tell them by its speed what somebody tried.
         """
-        return self._kept(statement, share, tuple(may_ask))
+        return self._kept(person, statement, share, tuple(may_ask))
 
     def _planned(
-        self, statement: str, share: str, may_ask: tuple[str, ...]
+        self, _person: int, statement: str, share: str, may_ask: tuple[str, ...]
     ) -> tuple[PlannedQuestion, dict[str, Any]]:
         asked = self.question(statement, share, list(may_ask))
         table, served = self._alike[asked.dataset], self.served[asked.dataset]
@@ -203,12 +206,12 @@ class PublicPlanner:
             with _RefusalsShown():
                 return table.sql(statement, share=share, **self.served[name].listed)
         finally:
-            self._alike[name]._reader.forget_beyond(MAX_KEPT)  # noqa: SLF001  (for weeks)
+            self._alike[name]._reader.forget_beyond(0)  # noqa: SLF001  (it would be faster for others)
             self._drawing.release()
 
-    def preview(self, statement: str, share: str, rows: int, may_ask: list[str]) -> SqlAnswers:
+    def preview(self, statement: str, share: str, rows: int, may_ask: list[str], person: int) -> SqlAnswers:
         """Return the answer on made-up records: nothing of it is about the private ones."""
-        asked, _ = self.plan(statement, share, may_ask)
+        asked, _ = self.plan(statement, share, may_ask, person)
         return self._drawn(statement, share, asked.dataset, rows)
 
     def _named(self, statement: str, may_ask: list[str]) -> str:

@@ -216,6 +216,12 @@ def invite(path: Path, name: str, role: str, granted: Mapping[str, Mapping[str, 
         return accounts.invite(rows, person, audit.SERVER, now)
 
 
+def is_known(path: Path, name: str) -> bool:
+    """Return whether somebody of this name was invited before."""
+    with opened(project(path)).reading() as rows:
+        return rows.one("SELECT 1 FROM {}people WHERE name = ?", name) is not None
+
+
 def new_wire_token(path: Path, user: str, *, days: int, cap: str | None) -> str:
     """Return the password of a user ``person.label`` of the PostgreSQL protocol, which is shown this once."""
     name, dot, label = user.rpartition(".")
