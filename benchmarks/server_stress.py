@@ -1,12 +1,13 @@
 """Whether a server that is killed at any moment overspends, forgets, or answers twice.
 
 ``python -m benchmarks.server_stress --kills 50 --seed 1`` serves made-up records to four analysts. In every
-round each of them sends two new questions, twice each, as clients do that heard nothing; a purse has room for
-one. Meanwhile the process of the pages, that of the engine, or both, are ended by SIGKILL: half of the time at
+round each sends two new questions, twice each, as clients do that heard nothing; a purse has room for one.
+Meanwhile the process of the pages, that of the engine, or both, are ended by SIGKILL: half of the time at
 a random moment, else as soon as a transaction is open from a random moment on. Afterwards charges, spends and
 audit lines must be the same, no purse may be overspent, the audit must verify, and every answer must be the
 one that was given before, to whoever asks again. Printed are the rounds in which anything else was seen, and
-the largest rate of such rounds that 95 % confidence leaves. ``--storage`` is file or postgres; both by default.
+the largest rate of such rounds that 95 % confidence leaves.
+``--storage`` is file or postgres; by default both.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _WAIT = 3.0
 """Seconds that a kill waits for an open transaction."""
 
 
-def expect(holds: bool, otherwise: str, seen: object) -> None:  # noqa: FBT001
+def expect(holds: bool, otherwise: str, seen: object) -> None:
     """Have a round fail in which something does not hold."""
     if not holds:
         raise AssertionError(f"{otherwise}: {seen}")

@@ -17,12 +17,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.server import purses, requests, running
+from prdp.server import accounts, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from prdp.server.refusals import REFUSALS, RequestRefused
 from prdp.server.wire.failures import WireError
+from prdp.serving.connections import UNIX
 from tests.cli.running import piped
 from tests.server.serving import (
     COUNT,
@@ -222,6 +224,45 @@ def test_what_somebody_tried_makes_nothing_faster_for_others(
     for _ in range(2):
         assert served.ask("POST", "/v1/previews", question, "ana").status == 200
         assert not planner._alike["visits"]._reader.kept
+
+
+def test_a_proxy_at_a_unix_socket_is_believed_about_the_last_address_alone() -> None:
+    """What stands before it is the client's own word: whoever writes other addresses has no other rate."""
+    seen: list[str] = []
+
+    async def app(scope: Any, *_: Any) -> None:
+        seen.append(scope["client"][0])
+
+    proxied = ProxyHeadersMiddleware(app, trusted_hosts=UNIX)
+    for client in (UNIX, "192.0.2.7"):
+        headers = [(b"x-forwarded-for", b"198.51.100.1, unix, 198.51.100.2")]
+        scope: Any = {"type": "http", "client": (client, 0), "headers": headers}
+        asyncio.run(proxied(scope, None, None))  # type: ignore[arg-type]
+    assert seen == ["198.51.100.2", "192.0.2.7"]
+
+
+def test_what_costs_nothing_and_is_written_for_ever_is_bounded(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(served)
+    monkeypatch.setattr(accounts, "MAX_TOKENS", 3)
+    monkeypatch.setattr(requests, "MAX_WITHDRAWN", 3)
+    kinds = ({"wire": True}, {}, {"wire": True}, {})
+    tokens = []
+    for turn, kind in enumerate(kinds):
+        body = {"label": f"l{turn}", "scopes": ["read", "ask"], "days": 1} | kind
+        tokens.append(served.ask("POST", "/v1/tokens", body, "ana"))
+        served.ask("DELETE", f"/v1/tokens/{tokens[-1].facts.get('id')}", who="ana")
+        asked = served.request("ana", f"{COUNT} WHERE days < {turn + 9}", "0.15")
+        assert asked.status == (202 if turn < 3 else 429), asked
+        if turn < 3:
+            assert served.ask("DELETE", f"/v1/requests/{asked.facts['id']}", who="ana").status == 204
+    assert [one.status for one in tokens] == [201, 201, 201, 429]
+    served.clock.at += 86_401
+    said = served.ask("POST", "/v1/sessions", {"name": "ana", "password": PASSWORD})
+    served.cookies["ana"] = said.headers["set-cookie"].partition(";")[0]
+    assert served.ask("POST", "/v1/tokens", body, "ana").status == 201
+    assert served.request("ana", COUNT, "0.15").status == 202
 
 
 def test_browsers_are_told_to_come_back_by_tls_where_the_server_has_it(served: Served) -> None:

@@ -6,17 +6,21 @@ import http.client
 import json
 import os
 import random
+import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.server.running import ROOT, Running, accounts_agree, begun
+from tests.server.running import PATIENCE, ROOT, Running, accounts_agree, begun
 from tests.server.serving import COUNT, write_project
 
 pytestmark = pytest.mark.slow
@@ -137,3 +141,43 @@ def test_a_second_server_and_an_unknown_head_are_refused(server: Running) -> Non
     server.stop()
     assert "head that was kept" in started("--expect-head", "f" * 64)
     server.start()
+
+
+def test_a_server_behind_a_unix_socket_has_no_port(tmp_path: Path) -> None:
+    place = tmp_path / "prdp.sock"
+    made = begun(write_project(tmp_path), "a0", alone="0.05")
+    with closing(socket.socket(socket.AF_UNIX)) as left_behind:
+        left_behind.bind(str(place))
+    command = [sys.executable, "-m", "prdp", "serve", "--project", str(made.project), "--socket", str(place)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (refused.returncode, "--url https://HOST" in refused.stderr) == (2, True)
+    started = subprocess.Popen(
+        [*command, "--url", "https://stats.example"],
+        stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+
+    def status() -> int:
+        connection = http.client.HTTPConnection("stats.example")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(str(place))
+        headers = {"authorization": f"Bearer {made.tokens['a0']}"}
+        with closing(connection):
+            connection.request("GET", "/v1/me", headers=headers)
+            with connection.getresponse() as answer:
+                return answer.status
+
+    try:
+        assert started.stderr is not None
+        assert "https://stats.example/" in started.stderr.readline()
+        assert stat.S_IMODE(place.stat().st_mode) == 0o660
+        opened = {os.readlink(path) for path in Path(f"/proc/{started.pid}/fd").iterdir()}
+        lines = [
+            line for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()
+        ]
+        assert not opened & {f"socket:[{line.split()[9]}]" for line in lines}
+        assert status() == 200
+    finally:
+        started.send_signal(signal.SIGTERM)
+        started.communicate(timeout=PATIENCE)
+    assert not place.exists()

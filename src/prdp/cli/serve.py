@@ -60,6 +60,14 @@ def start(
         str | None,
         typer.Option(help="A reverse proxy that speaks TLS.", metavar="ADDRESS", show_default=False),
     ] = None,
+    socket: Annotated[
+        str | None,
+        typer.Option(
+            help="A Unix socket to listen on instead of a port, for a proxy.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
     deadline: Annotated[
         int, typer.Option(min=1, max=3600, help="Seconds that each answer takes, for tables that are new.")
     ] = 5,
@@ -104,6 +112,7 @@ def start(
         expect_head,
         wire_place(wire, host),
         (wire_certificate, wire_key) if wire_certificate and wire_key else None,
+        socket,
     )
     if not demo:
         running.serve(place_of(file), options, announce)

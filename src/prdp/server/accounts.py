@@ -30,6 +30,8 @@ PASSWORD_LENGTH = (12, 200)
 _SESSION_SECONDS = 12 * 3600
 _INVITATION_SECONDS = 7 * 86_400
 DAY = 86_400
+MAX_TOKENS = 100
+"""Tokens of one person that have not expired."""
 _AT_ONCE = 2
 _MAX_WAITING = 16
 
@@ -145,10 +147,18 @@ def new_api_token(
     cap: int | None = None,
 ) -> tuple[str, str]:
     """Return the secret of a new token, which is not shown again, and its number."""
+    _refuse_many(rows, person, now)
     secret, number = _new_token(rows, person, "api", now, (label, scopes, days * DAY))
     rows.run("UPDATE {}tokens SET cap = ? WHERE id = ?", cap, number)
     audit.append(rows, now, person, "token", {"token": number, "label": label, "scopes": list(scopes)})
     return secret, number
+
+
+def _refuse_many(rows: StoreRows, person: int, now: int) -> None:
+    """Refuse more tokens than anybody needs, revoked ones included: each is a line of the audit for ever."""
+    unexpired = "SELECT count(*) FROM {}tokens WHERE person = ? AND kind IN ('api', 'wire') AND expires > ?"
+    if rows.one(unexpired, person, now)[0] >= MAX_TOKENS:
+        raise RequestRefused("too_many")
 
 
 LABEL = "^[a-z0-9][a-z0-9_-]{0,39}$"
@@ -165,6 +175,7 @@ def new_wire_token(
     """
     if re.fullmatch(LABEL, label) is None:
         raise RequestRefused("invalid")
+    _refuse_many(rows, person, now)
     name = known(rows, person)[1]
     if _wire_token(rows, name, label, now) is not None:
         raise RequestRefused("label_taken")

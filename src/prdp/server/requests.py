@@ -20,6 +20,8 @@ from prdp.server.store import PARTS, StoreRows
 
 EXPIRES_SECONDS = 14 * DAY
 MAX_QUEUED = 10
+MAX_WITHDRAWN = 100
+"""Requests that a person may take back within a day: they cost nothing, and the audit keeps them for ever."""
 MAX_TRIES = 3
 
 _COLUMNS = (
@@ -145,7 +147,11 @@ def admit(
         raise RequestRefused("cap")
     _refuse_beyond_the_table(rows, asked)
     open_ones = "SELECT count(*) FROM {}requests WHERE person = ? AND state IN ('waiting', 'queued')"
-    if rows.one(open_ones, person.id)[0] >= MAX_QUEUED:
+    taken_back = "SELECT count(*) FROM {}requests WHERE person = ? AND state = 'withdrawn' AND made > ?"
+    if (
+        rows.one(open_ones, person.id)[0] >= MAX_QUEUED
+        or rows.one(taken_back, person.id, now - DAY)[0] >= MAX_WITHDRAWN
+    ):
         raise RequestRefused("too_many")
     number = SystemEntropy().bytes(16).hex()
     rows.insert(

@@ -44,6 +44,7 @@ class ServerOptions:
         expected_head: A head of the audit that was kept elsewhere.
         wire: The address and the port of the PostgreSQL protocol; None for no such.
         wire_certificate: The files of its TLS certificate and key; by default those of ``certificate``.
+        socket: A Unix socket to listen on instead of a port, for a proxy that speaks TLS.
     """
 
     host: str = "127.0.0.1"
@@ -56,6 +57,12 @@ class ServerOptions:
     expected_head: str | None = None
     wire: tuple[str, int] | None = None
     wire_certificate: tuple[str, str] | None = None
+    socket: str | None = None
+
+    @property
+    def behind_proxy(self) -> bool:
+        """Whether browsers reach it by a proxy, which speaks TLS."""
+        return self.proxy is not None or self.socket is not None
 
 
 @contextmanager
@@ -108,7 +115,7 @@ def serve(path: Path, options: ServerOptions, ready: Callable[[str, str], None])
         try:
             served = engine.start()
             engine.keep_alive()
-            port = options.port or _free_port(options.host)
+            port = options.port or (0 if options.socket else _free_port(options.host))
             own, secure = _origins(options, port)
             service = Service(
                 store,
@@ -118,7 +125,8 @@ def serve(path: Path, options: ServerOptions, ready: Callable[[str, str], None])
                 secure=secure,
                 rate=options.rate,
             )
-            place = Place(options.host, port, options.proxy, options.certificate)
+            at = None if options.socket is None else Path(options.socket)
+            place = Place(options.host, port, options.proxy, options.certificate, at)
             with wire_of(service, options, read.folder) as wire:
                 app = application(service)
                 return run(app, place, patience=Patience(), ready=lambda _: ready(own[0], wire))
@@ -158,8 +166,10 @@ def _refuse_clear_text(options: ServerOptions) -> None:
             f"--host {options.host} can be reached from elsewhere, and passwords would travel in clear text. "
             "Give --certificate and --key, or serve on 127.0.0.1 behind a proxy with --proxy."
         )
-    if options.proxy and not options.urls:
-        raise InvalidRequest("--proxy needs the address by which browsers reach it: --url https://HOST")
+    if options.behind_proxy and not options.urls:
+        raise InvalidRequest("a proxy needs the address by which browsers reach it: --url https://HOST")
+    if options.socket and options.certificate:
+        raise InvalidRequest("--socket is for a proxy, which speaks TLS. Leave out --certificate and --key.")
 
 
 def _free_port(host: str) -> int:
@@ -170,7 +180,7 @@ def _free_port(host: str) -> int:
 
 def _origins(options: ServerOptions, port: int) -> tuple[list[str], bool]:
     """Return the origins of the server's pages, and whether all of them are reached by TLS."""
-    secure = bool(options.certificate) or bool(options.proxy)
+    secure = bool(options.certificate) or options.behind_proxy
     scheme = "https" if secure else "http"
     names = (
         {options.host, "127.0.0.1", "localhost"}
@@ -178,7 +188,7 @@ def _origins(options: ServerOptions, port: int) -> tuple[list[str], bool]:
         else {options.host}
     )
     own = [url.rstrip("/").lower() for url in options.urls]
-    if not options.proxy:
+    if not options.behind_proxy:
         own += [f"{scheme}://{name}:{port}" for name in sorted(names)]
     return own, secure
 

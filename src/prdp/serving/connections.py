@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MAX_ADDRESSES = 1 << 16
+UNIX = "unix"
+"""The address of whoever connects by a Unix socket."""
 
 
 class Rates:
@@ -103,7 +105,8 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request, or hang up on too many."""
         super().connection_made(transport)
-        self._place = network_of(self.client[0] if self.client else "")
+        self.client = self.client or (UNIX, 0)
+        self._place = network_of(self.client[0])
         self.from_address[self._place] += 1
         if len(self.connections) > self.patience.connections or (
             self.from_address[self._place] > self.patience.per_address

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TextIO
 
 import uvicorn
@@ -16,7 +20,7 @@ try:
 except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
-from prdp.serving.connections import Patience, protocol_for
+from prdp.serving.connections import UNIX, Patience, protocol_for
 
 _SECONDS = 60.0
 _MAX_LINES = 20
@@ -89,12 +93,14 @@ class Place:
         port: The port; 0 for any that is free.
         front: The address of a reverse proxy whose X-Forwarded-For is believed; None for none.
         certificate: The files of a TLS certificate and its key; None for plain HTTP.
+        socket: A Unix socket to listen on instead, for a proxy of this machine, whose headers are believed.
     """
 
     host: str = "127.0.0.1"
     port: int = 8080
     front: str | None = None
     certificate: tuple[str, str] | None = None
+    socket: Path | None = None
 
 
 def run(app: Any, place: Place, *, patience: Patience, ready: Callable[[int], None]) -> bool:
@@ -106,7 +112,7 @@ def run(app: Any, place: Place, *, patience: Patience, ready: Callable[[int], No
         app: The ASGI application.
         place: The address to listen on.
         patience: The time limits of a connection.
-        ready: Called with the port once the server listens.
+        ready: Called with the port once the server listens; 0 for a Unix socket.
     """
     logging.basicConfig(level=logging.WARNING, handlers=[BoundedLog()])
     kept = _within_limits(patience)
@@ -114,14 +120,36 @@ def run(app: Any, place: Place, *, patience: Patience, ready: Callable[[int], No
     config = uvicorn.Config(
         app, host=place.host, port=place.port, http=protocol_for(kept), ws="none", lifespan="on",
         access_log=False, log_config=None, log_level="error", server_header=False, date_header=False,
-        proxy_headers=place.front is not None, forwarded_allow_ips=place.front or "",
+        proxy_headers=bool(place.front or place.socket),
+        forwarded_allow_ips=UNIX if place.socket else place.front or "",
         limit_concurrency=None, timeout_keep_alive=kept.idle_seconds, backlog=_AT_ONCE,
         timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=1 << 14,
         ssl_certfile=certificate, ssl_keyfile=key,
     )  # fmt: skip
     server = _Server(config, ready)
-    server.run()
+    if place.socket is None:
+        server.run()
+    else:
+        with _bound(place.socket) as listening:
+            server.run([listening])
     return server.started
+
+
+@contextmanager
+def _bound(path: Path) -> Iterator[socket.socket]:
+    """Bind a Unix socket that its owner and group may connect to; one that was left behind is replaced."""
+    if path.is_socket():
+        path.unlink()
+    with closing(socket.socket(socket.AF_UNIX)) as made:
+        before = os.umask(0o117)
+        try:
+            made.bind(str(path))
+        finally:
+            os.umask(before)
+        try:
+            yield made
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _within_limits(patience: Patience) -> Patience:
@@ -160,4 +188,5 @@ class _Server(uvicorn.Server):
         """Begin to listen."""
         await super().startup(sockets)  # type: ignore[arg-type]
         if self.started:
-            self._ready(self.servers[0].sockets[0].getsockname()[1])
+            name = self.servers[0].sockets[0].getsockname()
+            self._ready(0 if isinstance(name, str) else name[1])
