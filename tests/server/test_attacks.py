@@ -247,7 +247,7 @@ def test_what_costs_nothing_and_is_written_for_ever_is_bounded(
     people(served)
     monkeypatch.setattr(accounts, "MAX_TOKENS", 3)
     monkeypatch.setattr(requests, "MAX_WITHDRAWN", 3)
-    kinds = ({"wire": True}, {}, {"wire": True}, {})
+    kinds: list[dict[str, bool]] = [{"wire": True}, {}, {"wire": True}, {}]
     tokens = []
     for turn, kind in enumerate(kinds):
         body = {"label": f"l{turn}", "scopes": ["read", "ask"], "days": 1} | kind

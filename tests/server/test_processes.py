@@ -152,6 +152,13 @@ def test_a_server_behind_a_unix_socket_has_no_port(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     refused = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (refused.returncode, "--url https://HOST" in refused.stderr) == (2, True)
+    command[-1] = str(made.project)
+    refused = subprocess.run(
+        [*command, "--url", "https://stats.example"],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert (refused.returncode, "prdp.toml cannot be listened on" in refused.stderr) == (2, True)
+    command[-1] = str(place)
     started = subprocess.Popen(
         [*command, "--url", "https://stats.example"],
         stderr=subprocess.PIPE, text=True, env=environment,
@@ -180,4 +187,3 @@ def test_a_server_behind_a_unix_socket_has_no_port(tmp_path: Path) -> None:
     finally:
         started.send_signal(signal.SIGTERM)
         started.communicate(timeout=PATIENCE)
-    assert not place.exists()

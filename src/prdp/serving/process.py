@@ -7,8 +7,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -20,6 +19,7 @@ try:
 except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
+from prdp.errors import InvalidRequest
 from prdp.serving.connections import UNIX, Patience, protocol_for
 
 _SECONDS = 60.0
@@ -127,29 +127,23 @@ def run(app: Any, place: Place, *, patience: Patience, ready: Callable[[int], No
         ssl_certfile=certificate, ssl_keyfile=key,
     )  # fmt: skip
     server = _Server(config, ready)
-    if place.socket is None:
-        server.run()
-    else:
-        with _bound(place.socket) as listening:
-            server.run([listening])
+    server.run(None if place.socket is None else [_bound(place.socket)])
     return server.started
 
 
-@contextmanager
-def _bound(path: Path) -> Iterator[socket.socket]:
+def _bound(path: Path) -> socket.socket:
     """Bind a Unix socket that its owner and group may connect to; one that was left behind is replaced."""
     if path.is_socket():
         path.unlink()
-    with closing(socket.socket(socket.AF_UNIX)) as made:
-        before = os.umask(0o117)
-        try:
-            made.bind(str(path))
-        finally:
-            os.umask(before)
-        try:
-            yield made
-        finally:
-            path.unlink(missing_ok=True)
+    made = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o117)
+    try:
+        made.bind(str(path))
+    except OSError as error:
+        raise InvalidRequest(f"the socket {path} cannot be listened on: {error.strerror or error}.") from None
+    finally:
+        os.umask(before)
+    return made
 
 
 def _within_limits(patience: Patience) -> Patience:
