@@ -20,7 +20,7 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from prdp.errors import EngineFailure, InvalidRequest
-from prdp.server import accounts, purses, requests, running
+from prdp.server import accounts, planning, purses, requests, running
 from prdp.server.front import ROUTES, Turns, application
 from prdp.server.refusals import REFUSALS, RequestRefused
 from prdp.server.wire.failures import WireError
@@ -224,6 +224,34 @@ def test_what_somebody_tried_makes_nothing_faster_for_others(
     for _ in range(2):
         assert served.ask("POST", "/v1/previews", question, "ana").status == 200
         assert not planner._alike["visits"]._reader.kept
+
+
+@pytest.mark.parametrize(
+    ("statement", "answers"),
+    [
+        (COUNT, 1),
+        ("SELECT ward, COUNT(*) AS n, SUM(days) AS s FROM visits GROUP BY ward", 4),
+        ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP(ward)", 3),
+        ("SELECT COUNT(*) + (SELECT COUNT(*) FROM visits WHERE days < 5) AS n FROM visits", 2),
+    ],
+)
+def test_nobody_fills_the_memory_with_the_answers_of_one_statement(
+    served: Served, monkeypatch: pytest.MonkeyPatch, statement: str, answers: int
+) -> None:
+    """90,000 groups and ten sums took a minute and a gigabyte where the pages are, for nothing."""
+    people(served)
+    wire_token(served, "ana.laptop")
+    talk = Talk.of(served)
+    talk.run("SET prdp.share = 0.01")
+    body = {"statement": statement, "share": "0.01"}
+    for path, limit, other in (("/v1/previews", "MAX_TRIED", "0.02"), ("/v1/plans", "MAX_ANSWERS", "0.03")):
+        monkeypatch.setattr(planning, limit, answers)
+        assert served.ask("POST", path, body, "ana").status == 200
+        monkeypatch.setattr(planning, limit, answers - 1)
+        said = served.ask("POST", path, body | {"share": other}, "ana")
+        assert (said.status, f"this has {answers} answers" in said.facts["message"]) == (422, True)
+    assert talk.refused(statement).message == f"this has {answers} answers"
+    assert not served.rows("SELECT * FROM {}requests")
 
 
 def test_a_proxy_at_a_unix_socket_is_believed_about_the_last_address_alone() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 MAX_STATEMENT = 10_000
 MAX_ROWS = 100_000
+MAX_ANSWERS = 100_000
+"""Answers of a statement, one for each group and aggregate."""
+MAX_TRIED = 20_000
+"""Answers of a statement that is tried on made-up rows, which costs nothing but time and memory."""
 MAX_KEPT = 64
 """Reads of a table whose cells are kept in memory."""
 _SHOWN_ROWS = 5
@@ -180,7 +185,9 @@ class PublicPlanner:
         table, served = self._alike[name], self.served[name]
         catalog: Any = table._catalog  # noqa: SLF001  (what a statement's names mean)
         keys, tables = served.listed["keys"], served.listed["tables"]
-        return compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys)
+        made = compiled(statement, table, catalog, public=_public(tables, catalog), keys=keys)
+        refuse_beyond(made, MAX_ANSWERS)
+        return made
 
     def without_records(self, statement: str, may_ask: list[str]) -> SqlAnswers | None:
         """Return the answers of a statement that wants no row, such as one with LIMIT 0; else None."""
@@ -212,6 +219,8 @@ class PublicPlanner:
     def preview(self, statement: str, share: str, rows: int, may_ask: list[str], person: int) -> SqlAnswers:
         """Return the answer on made-up records: nothing of it is about the private ones."""
         asked, _ = self.plan(statement, share, may_ask, person)
+        with _RefusalsShown():
+            refuse_beyond(self._compiled(statement, asked.dataset), MAX_TRIED)
         return self._drawn(statement, share, asked.dataset, rows)
 
     def _named(self, statement: str, may_ask: list[str]) -> str:
@@ -258,6 +267,27 @@ class PublicPlanner:
             "privacy_unit": table.privacy_unit, "max_rows": facts.unit.max_rows if facts.unit else None,
             "made_up": {"columns": names, "rows": rows},
         }  # fmt: skip
+
+
+def refuse_beyond(made: Any, most: int) -> None:
+    """Refuse a statement that would have more answers than that: memory and time grow with their number."""
+    from prdp.sql.execute import selects_of  # noqa: PLC0415  (loaded with the parser)
+
+    asked = sum(len(select.queries) * _groups(select) for select in selects_of(made))
+    if asked > most:
+        reason, advice = f"this has {asked:,} answers", f"Ask for at most {most:,} at once."
+        raise RequestRefused("statement", f"{reason}. {advice}", reason=reason, advice=advice)
+
+
+def _groups(select: Any) -> int:
+    """Return how many groups a SELECT has by public keys; one where keys are searched for, or none."""
+    if select.by is None or not isinstance(select.by.listed, Collection):
+        return 1
+    sizes = [len(keys) for keys in select.by.lists]
+    if not sizes:
+        return len(select.by.listed)
+    margins = select.margins or (range(len(sizes)),)
+    return sum(math.prod(sizes[place] for place in margin) for margin in margins)
 
 
 class _RefusalsShown:
