@@ -32,7 +32,7 @@ from prdp.policy import Policy
 from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import Twin
-from tests.exact import test_joint
+from tests.exact import test_joint, test_rank, test_warm_rank
 from tests.exact.test_choice import HALF, LARGEST, steps_near
 from tests.exact.test_clip import FINDER, OffLattice, Unclipped
 from tests.exact.test_joint import COARSE as COARSE_JOINT
@@ -240,6 +240,55 @@ class TestConcentratedMedian(Concentrated):
                 lambda summary, share: ranked().law(with_squares(summary), share), "gate"
             ),
         }
+
+
+GAUSSIAN_TUNING = replace(test_rank.TUNING, gaussian=True)
+
+
+class TestConcentratedPointOfWeights(Concentrated):
+    """The clipping point of weights, by an exponential choice that weighs twice its part."""
+
+    variant_of = TestConcentratedMedian
+    shares = (Fraction(1),)
+    tied_at, runs, edge_stride = Fraction(10_000), 8, 8
+    records = RECORDS[1:5]
+    mechanism: Any = ranked(
+        test_warm_rank.Unsparing, finder=replace(test_rank.FINDER, tunings=((None, GAUSSIAN_TUNING),))
+    )
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "point": (lambda law: law.laws[0].first, GAUSSIAN_TUNING.choice),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"15 % too sharp": self.twin(sharper), "drawn by coins": self.twin(flipped)}
+
+    def twin(self, changed: Callable[[Any], Any]) -> Twin:
+        """Return a twin that draws the point in another way."""
+
+        def law(summary: Summary, share: Fraction) -> Law:
+            right: Gated = self.mechanism.law(summary, share)
+            return replace(right, laws=(replace(right.laws[0], first=changed(right.laws[0].first)),))
+
+        return Twin(law, "point")
+
+
+class TestConcentratedStart(TestConcentratedPointOfWeights):
+    """The same, where the point starts from that of an earlier answer."""
+
+    variant_of = TestConcentratedMedian
+    mechanism = replace(
+        test_warm_rank.UNSPARING, rank=replace(test_warm_rank.UNSPARING.rank, concentrated=True)
+    )
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "point": (lambda law: law.first, test_warm_rank.CHOICE),
+    }
+
+    def twin(self, changed: Callable[[Any], Any]) -> Twin:
+        def law(summary: Summary, share: Fraction) -> Law:
+            right: Any = self.mechanism.law(summary, share)
+            return Then(changed(right.first), right.then)
+
+        return Twin(law, "point")
 
 
 class TestConcentratedQuantiles(Concentrated):

@@ -113,6 +113,17 @@ def test_the_bounds_of_doubles_hold_the_probability_s_first_word(numerator: int)
     assert first_word(penalty) <= upper[0] - 1
 
 
+@pytest.mark.parametrize("excess", [-700.0, -50.0, -1e-9, 0.0, 3.5, 650.0])
+@pytest.mark.parametrize("error", [2.0**-46, 1e-3, 800.0])
+def test_bounds_hold_weights_above_one_too(excess: float, error: float) -> None:
+    """The candidate that seems the least need not be: others may weigh more than it."""
+    lower, upper = word_bounds(np.array([excess]), np.array([error]))
+    for true in (excess - error, excess, excess + error):
+        weight = 64 - true / np.log(2)  # in powers of two
+        assert lower[0] <= 0 or np.log2(lower[0]) <= weight
+        assert np.log2(upper[0]) >= weight
+
+
 def test_a_bound_without_its_error_would_decide_wrongly() -> None:
     """The wrong twin: a double that takes itself for exact puts words on the wrong side."""
     penalties = [Fraction(k, 10**4 + 7) for k in range(1, 400)]

@@ -55,8 +55,7 @@ class ExponentialChoice:
 
             return drawn_by_weight(self, entropy, runs)
         least = min(self.penalties)
-        each = map(mul, (self._proposed(penalty - least) for penalty in self.penalties), self.multiples)
-        sums = list(accumulate(each))
+        sums = self._sums(least)
 
         def drawn() -> int:
             while True:
@@ -86,18 +85,23 @@ class ExponentialChoice:
             word = word << 8 * known | int.from_bytes(entropy.bytes(known), "big")
             known *= 2
 
+    def _sums(self, least: int | Fraction) -> list[int]:
+        """Return the sums of the weights with which candidates are proposed, multiples and all."""
+        each = (self._proposed(penalty - least) for penalty in self.penalties)
+        return list(accumulate(map(mul, each, self.multiples)))
+
     def _proposed(self, excess: int | Fraction) -> int:
         """Return an integer that is at least exp(-excess · unit) · 2^64, and hardly more.
 
         The penalty is rounded down to a sixteenth, so that thousands of candidates share a short table.
         """
-        proposed = _weights()
+        proposed = weights()
         sixteenths = excess * self.unit.numerator * _PER_UNIT // self.unit.denominator
         return proposed[min(sixteenths, len(proposed) - 1)]
 
 
 @cache
-def _weights() -> Sequence[int]:
+def weights() -> Sequence[int]:
     """Return upper bounds of exp(-k/16) · 2^64, up to where the bound is 1."""
     steps = range(_WEIGHT_BITS * _PER_UNIT + 1)
     return tuple(exp_bounds(Fraction(step, _PER_UNIT), _WEIGHT_BITS)[1] for step in steps)

@@ -130,13 +130,15 @@ def word_bounds(
     """Return numbers below which a coin's random word is heads for certain, and above which it is tails.
 
     A word is heads if it is below ⌊exp(-penalty) · 2^64⌋; proofs/point.md says why these bounds are safe.
+    Of weights they are bounds too, also of those above 1.
 
     Args:
         penalties: Doubles near the coins' penalties.
         errors: By how much each may be wrong at most.
     """
-    lower = np.exp(-np.minimum(penalties + errors, _FAR)) * (_WORDS * (1 - _ULP)) - 2
-    upper = np.exp(-np.clip(penalties - errors, 0, _FAR)) * (_WORDS * (1 + _ULP)) + 2
+    lower = np.exp(-np.clip(penalties + errors, -_FAR, _FAR)) * (_WORDS * (1 - _ULP)) - 2
+    with np.errstate(over="ignore"):  # infinity is above every weight, and leaves all open
+        upper = np.exp(-np.minimum(penalties - errors, _FAR)) * (_WORDS * (1 + _ULP)) + 2
     return lower, upper
 
 
@@ -339,8 +341,7 @@ def inverted(
     """Draw in proportion to weights: a uniform number is a place in their sum, in one candidate's part.
 
     A random word has its first 64 bits. Sums of doubles with a bound on their error decide what they can
-    decide for certain, all but about one in 2^32 for 40 candidates; integers decide the rest
-    (proofs/concentrated.md).
+    decide for certain, all but about one in 2^32 for 40 candidates; integers decide the rest (Lemma 9).
 
     Args:
         bounds: Numbers below and above each weight, times 2^64; a row for each run, or one for all.
