@@ -266,8 +266,11 @@ class TestConcentratedPointOfWeights(Concentrated):
         """Return a twin that draws the point in another way."""
 
         def law(summary: Summary, share: Fraction) -> Law:
-            right: Gated = self.mechanism.law(summary, share)
-            return replace(right, laws=(replace(right.laws[0], first=changed(right.laws[0].first)),))
+            right: Any = self.mechanism.law(summary, share)
+            changed_law: Law = replace(
+                right, laws=(replace(right.laws[0], first=changed(right.laws[0].first)),)
+            )
+            return changed_law
 
         return Twin(law, "point")
 
