@@ -32,7 +32,7 @@ from prdp.policy import Policy
 from prdp.testing.exact_concentrated import ORDERS, concentrated_loss, renyi
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import Twin
-from tests.exact import test_joint
+from tests.exact import test_joint, test_rank, test_warm_rank
 from tests.exact.test_choice import HALF, LARGEST, steps_near
 from tests.exact.test_clip import FINDER, OffLattice, Unclipped
 from tests.exact.test_joint import COARSE as COARSE_JOINT
@@ -53,8 +53,11 @@ from tests.exact.universe import RECORDS, OnThisUniverse, Record, summary_of, wi
 
 GAUSSIAN = FINDER.with_gaussian()
 COARSE = Clip(GAUSSIAN, finest_bits=0, gaussian=True)
-GATE_PART, CHOICE_PART = FINDER.gate, FINDER.tunings[0][1].choice
-TOTAL_PART = GAUSSIAN.tunings[0][1].answer
+GATE_PART, CHOICE_PART, TOTAL_PART = (
+    GAUSSIAN.gate,
+    GAUSSIAN.tunings[0][1].choice,
+    GAUSSIAN.tunings[0][1].answer,
+)
 FENCE = Fence(below=4, mass=2, times=1)
 
 
@@ -64,7 +67,7 @@ class UnpaidFence(Tuning):
 
     @property
     def seen(self) -> Fraction:
-        return self.choice
+        return 2 * self.choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class RootedFence(Tuning):
     @property
     def seen(self) -> Fraction:
         assert self.fence is not None
-        return self.choice * root_below(1 / (1 + Fraction(self.fence.max_decrease)))
+        return 2 * self.choice * root_below(1 / (1 + Fraction(self.fence.max_decrease)))
 
 
 def fenced(tuning: type[Tuning]) -> Clip:
@@ -104,6 +107,27 @@ class Concentrated(OnThisUniverse):
         return (share * budget) ** 2 / 2
 
 
+def flipped(law: Any) -> PermuteAndFlip:
+    """Return a choice drawn by coins, whose log-ratios are in no interval of that width."""
+    return PermuteAndFlip(law.penalties, law.unit)
+
+
+def sharper(law: Any) -> ExponentialChoice:
+    """Return a choice whose log-ratios are wider by 1 / 0.85."""
+    return ExponentialChoice(law.penalties, law.unit / Fraction(85, 100))
+
+
+def with_choice(changed: Callable[[Any], Any]) -> Callable[[Summary, Fraction], Law]:
+    """Return the law of totals whose points are drawn in another way."""
+
+    def law(summary: Summary, share: Fraction) -> Gated:
+        right = COARSE.law(summary, share)
+        laws: Any = right.laws
+        return replace(right, laws=tuple(replace(each, first=changed(each.first)) for each in laws))
+
+    return law
+
+
 class TestConcentratedSum(Concentrated):
     """A sum with Gaussian noise: the squares of the parts make 1."""
 
@@ -114,10 +138,6 @@ class TestConcentratedSum(Concentrated):
         "choice": (lambda law: law.laws[0].first, CHOICE_PART),
         "total, much clipped": (lambda law: law.laws[0].then(3), TOTAL_PART),
         "total, little clipped": (lambda law: law.laws[0].then(10), TOTAL_PART),
-    }
-    loose: ClassVar[Mapping[str, str]] = {
-        "choice": "the width of its log-ratios costs an eighth of its square, and a half is charged",
-        "whole": "its choice is charged more than it loses",
     }
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -138,6 +158,8 @@ class TestConcentratedSum(Concentrated):
                 "total, much clipped",
             ),
             "the noise of a smaller variance": Twin(too_small, "total, much clipped"),
+            "a choice 15 % too sharp": Twin(with_choice(sharper), "choice"),
+            "a choice by coins, as sharp": Twin(with_choice(flipped), "choice"),
         }
 
 
@@ -147,11 +169,6 @@ LARGER = replace(LARGEST, concentrated=True)
 def wider(factor: Fraction) -> Callable[[Summary, Fraction], Law]:
     """Return the law of a maximum whose log-ratios are so many times as wide."""
     return lambda summary, share: LARGER.law(summary, share * factor)
-
-
-def flipped(law: Any) -> PermuteAndFlip:
-    """Return a choice drawn by coins, whose log-ratios are in no interval of that width."""
-    return PermuteAndFlip(law.penalties, law.unit)
 
 
 ROOT_OF_HALF = root_below(HALF)
@@ -223,6 +240,58 @@ class TestConcentratedMedian(Concentrated):
                 lambda summary, share: ranked().law(with_squares(summary), share), "gate"
             ),
         }
+
+
+GAUSSIAN_TUNING = replace(test_rank.TUNING, gaussian=True)
+
+
+class TestConcentratedPointOfWeights(Concentrated):
+    """The clipping point of weights, by an exponential choice that weighs twice its part."""
+
+    variant_of = TestConcentratedMedian
+    shares = (Fraction(1),)
+    tied_at, runs, edge_stride = Fraction(10_000), 8, 8
+    records = RECORDS[1:5]
+    mechanism: Any = ranked(
+        test_warm_rank.Unsparing, finder=replace(test_rank.FINDER, tunings=((None, GAUSSIAN_TUNING),))
+    )
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "point": (lambda law: law.laws[0].first, GAUSSIAN_TUNING.choice),
+    }
+
+    def twins(self) -> Mapping[str, Twin]:
+        return {"15 % too sharp": self.twin(sharper), "drawn by coins": self.twin(flipped)}
+
+    def twin(self, changed: Callable[[Any], Any]) -> Twin:
+        """Return a twin that draws the point in another way."""
+
+        def law(summary: Summary, share: Fraction) -> Law:
+            right: Any = self.mechanism.law(summary, share)
+            changed_law: Law = replace(
+                right, laws=(replace(right.laws[0], first=changed(right.laws[0].first)),)
+            )
+            return changed_law
+
+        return Twin(law, "point")
+
+
+class TestConcentratedStart(TestConcentratedPointOfWeights):
+    """The same, where the point starts from that of an earlier answer."""
+
+    variant_of = TestConcentratedMedian
+    mechanism = replace(
+        test_warm_rank.UNSPARING, rank=replace(test_warm_rank.UNSPARING.rank, concentrated=True)
+    )
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "point": (lambda law: law.first, test_warm_rank.CHOICE),
+    }
+
+    def twin(self, changed: Callable[[Any], Any]) -> Twin:
+        def law(summary: Summary, share: Fraction) -> Law:
+            right: Any = self.mechanism.law(summary, share)
+            return Then(changed(right.first), right.then)
+
+        return Twin(law, "point")
 
 
 class TestConcentratedQuantiles(Concentrated):
@@ -375,31 +444,24 @@ def test_parts_whose_squares_add_up_to_more_than_the_whole_are_refused() -> None
         replace(GAUSSIAN, tunings=((None, replace(tuning, answer=TOTAL_PART + Fraction(1, 1000))),))
 
 
-def choices_lost(mechanism: Clip, *, pure: bool = False) -> float:
-    """Return the largest loss in the choice of a point, over what it may lose, by small tables.
-
-    Or the largest log-ratio, which Lemma C2 is about.
-    """
+def choices_lost(mechanism: Clip) -> float:
+    """Return the largest loss in the choice of a point, over what it may lose, by small tables."""
     found = 0.0
     tables: list[list[Record]] = [[], *([record] * size for record in RECORDS for size in (1, 3))]
     for table in tables:
         for record in RECORDS[:5]:
             before, after = (summary_of(one).refined(2) for one in (table, [*table, record]))
             chosen: Any = [mechanism.law(each, Fraction(1)).laws[0] for each in (before, after)]
-            one, other = (law.first for law in chosen)
-            e = float(min(record["eps"], 3.0))
-            lost, undrawn = concentrated_loss(one, other)
+            lost, undrawn = concentrated_loss(*(law.first for law in chosen))
             assert not undrawn
-            most = float(CHOICE_PART) * e
-            found = max(found, largest_log_ratio(one, other) / most if pure else lost / (most**2 / 2))
+            found = max(found, lost / ((float(CHOICE_PART) * float(min(record["eps"], 3.0))) ** 2 / 2))
     return found
 
 
 def test_a_fence_is_paid_for_and_an_unpaid_or_a_rooted_one_is_caught() -> None:
     assert choices_lost(fenced(Tuning)) <= 1 + TOLERANCE
-    assert choices_lost(fenced(UnpaidFence)) > 1.1
-    assert choices_lost(fenced(Tuning), pure=True) <= 1 + TOLERANCE
-    assert choices_lost(fenced(RootedFence), pure=True) > 1.05
+    for wrong in (UnpaidFence, RootedFence):
+        assert choices_lost(fenced(wrong)) > 1.1
 
 
 def test_gaussian_noise_whose_tail_is_cut_off_loses_without_bound() -> None:
@@ -556,10 +618,13 @@ def test_masses_off_the_lattice_are_caught_at_the_gate() -> None:
     assert worst > 1.1
 
 
-def test_candidates_of_a_gaussian_total_are_those_of_a_pure_one() -> None:
-    summary = summary_of(RECORDS[:3])
-    one, other = (
-        finder.drawn(RecordCandidates(summary), Fraction(1), finder.tunings[0][1])
-        for finder in (FINDER, GAUSSIAN)
-    )
-    assert one == other
+def test_points_of_a_gaussian_total_are_drawn_by_twice_their_part() -> None:
+    """Of clipped mass; what they cost by their height is that of every other choice."""
+    candidates, tuning = RecordCandidates(summary_of(RECORDS[:3])), GAUSSIAN.tunings[0][1]
+    law = GAUSSIAN.drawn(candidates, Fraction(1), tuning)
+    assert isinstance(law, ExponentialChoice)
+    weight = 2 * CHOICE_PART * candidates.quantum
+    climbs = tuning.climbs(candidates.heights(tuning.stride), candidates.usual(tuning.stride))
+    masses = candidates.masses(tuning.stride, 1)
+    wanted = [weight * mass + climb for mass, climb in zip(masses, climbs, strict=True)]
+    assert [penalty * law.unit for penalty in law.penalties] == wanted

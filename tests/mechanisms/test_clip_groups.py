@@ -14,6 +14,7 @@ from prdp.cells.summary import Ratios, Summary
 from prdp.mechanisms._threshold import Points, RecordCandidates, SparingCandidates
 from prdp.mechanisms.clip import PER_GROUP, Clip, ClipGroups, finer_bits, picked
 from prdp.mechanisms.tiers import Tiers
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.laws import Gated, Noisy, Then
 from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
@@ -24,9 +25,9 @@ SHARES = [Fraction(1), Fraction(1, 10)]
 
 
 def groups_of(
-    each: list[Summary], share: Fraction, *, signed: bool = False
+    each: list[Summary], share: Fraction, *, signed: bool = False, gaussian: bool = False
 ) -> tuple[ClipGroups, list[Summary], Clip]:
-    clip = Clip.tuned(share, signed=signed)
+    clip = Clip.tuned(share, signed=signed, gaussian=gaussian)
     bits = finer_bits(each[0], clip.finest_bits)
     fine = [one.refined(bits) for one in each]
     return ClipGroups(clip, SummaryGroups.of(each).refined(bits), share, Fraction(1, 1 << bits)), fine, clip
@@ -37,10 +38,10 @@ def then(law: Any) -> Then:
     return law
 
 
-def rich(*, signed: bool) -> Summary:
+def rich(*, signed: bool, gaussian: bool) -> Summary:
     """Return a group that chooses for itself; of both signs, with so much of each that each chooses."""
     for one in (one for seed in range(1, 20) for one in summaries(seed)):
-        clip = Clip.tuned(Fraction(1, 10), signed=signed)
+        clip = Clip.tuned(Fraction(1, 10), signed=signed, gaussian=gaussian)
         law = clip.law(one.refined(finer_bits(one, clip.finest_bits)), Fraction(1, 10))
         if law.rule(law.first.values) == (len(clip.finder.tunings) if signed else 0):
             return one
@@ -71,18 +72,21 @@ def drawn_at(groups: ClipGroups, tuning: int, places: tuple[int, ...]) -> list[N
 
 
 def costs(law: Any) -> list[Fraction]:
-    assert isinstance(law, PermuteAndFlip)
+    assert isinstance(law, PermuteAndFlip | ExponentialChoice)
     return [penalty * law.unit for penalty in law.penalties]
 
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize(("counted", "signed"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(
+    ("counted", "signed", "gaussian"),
+    [(False, False, False), (False, True, False), (True, False, False), (False, True, True)],
+)
 def test_every_integer_of_every_law_is_that_of_the_group_s_own_law(
-    share: Fraction, seed: int, counted: bool, signed: bool
+    share: Fraction, seed: int, counted: bool, signed: bool, gaussian: bool
 ) -> None:
     each = [one.counted() if counted else one for one in summaries(seed, 12)]
-    groups, fine, clip = groups_of(each, share, signed=signed)
+    groups, fine, clip = groups_of(each, share, signed=signed, gaussian=gaussian)
     laws = [clip.law(one, share) for one in fine]
     gates = zip(*(gate.tolist() for gate in groups.gates()), strict=True)
     assert list(gates) == [law.first.values for law in laws]
@@ -91,8 +95,9 @@ def test_every_integer_of_every_law_is_that_of_the_group_s_own_law(
     for group, law in enumerate(laws):
         assert (public.rule, public.first.noises) == (law.rule, law.first.noises), group
     for which in range(len(clip.finder.tunings)):
-        flips = groups.flips(every, which)
+        flips = groups.choices(every, which)
         choices = [then(law.laws[which]) for law in laws]
+        assert all(isinstance(choice.first, flips.kind) for choice in choices)
         assert [costs(flips.law(group)) for group in range(len(fine))] == [
             costs(choice.first) for choice in choices
         ]
@@ -111,7 +116,7 @@ def test_every_integer_of_each_sign_s_choice_is_that_of_the_group_s_own_law(
     every, tunings = np.arange(len(fine)), len(clip.finder.tunings)
     for which in range(tunings, len(laws[0].laws)):
         tuning = which - tunings
-        above, below = (groups.flips(every, tuning, sign) for sign in (1, -1))
+        above, below = (groups.choices(every, tuning, sign) for sign in (1, -1))
         choices = [then(law.laws[which]) for law in laws]
         assert [costs(above.law(group)) for group in range(len(fine))] == [
             costs(choice.first) for choice in choices
@@ -147,9 +152,13 @@ def test_rules_pick_for_all_rows_what_they_pick_for_each(share: Fraction, wide: 
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("signed", [False, True])
-def test_groups_alike_are_drawn_as_their_law_draws_runs(share: Fraction, signed: bool) -> None:
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_groups_alike_are_drawn_as_their_law_draws_runs(
+    share: Fraction, signed: bool, gaussian: bool
+) -> None:
     """Byte for byte, under one stream: rich groups, which choose for themselves."""
-    groups, (fine, *_), clip = groups_of([rich(signed=signed)] * 40, share, signed=signed)
+    each = [rich(signed=signed, gaussian=gaussian)] * 40
+    groups, (fine, *_), clip = groups_of(each, share, signed=signed, gaussian=gaussian)
     law = clip.law(fine, share)
     assert isinstance(law, Gated)
     drawn = groups.drawn(Seeded(7), 1)
@@ -161,11 +170,12 @@ def test_groups_alike_are_drawn_as_their_law_draws_runs(share: Fraction, signed:
 
 
 @pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_one_group_is_drawn_as_its_law_draws(seed: int, signed: bool) -> None:
+def test_one_group_is_drawn_as_its_law_draws(seed: int, signed: bool, gaussian: bool) -> None:
     """Poor or rich: there is nobody to choose together with."""
     for place, one in enumerate(summaries(seed, 6)):
-        groups, (fine,), clip = groups_of([one], Fraction(1, 100), signed=signed)
+        groups, (fine,), clip = groups_of([one], Fraction(1, 100), signed=signed, gaussian=gaussian)
         (drawn,) = groups.drawn(Seeded(place), 200)
         wanted = clip.law(fine, Fraction(1, 100)).draw(Seeded(place), 200)
         assert [answer.steps for answer in drawn] == [total_of(found) for _, found in wanted]
@@ -173,7 +183,8 @@ def test_one_group_is_drawn_as_its_law_draws(seed: int, signed: bool) -> None:
 
 
 def test_what_is_stated_of_two_points_is_which_they_are() -> None:
-    groups, (fine, *_), clip = groups_of([rich(signed=True)] * 40, Fraction(1), signed=True)
+    each = [rich(signed=True, gaussian=False)] * 40
+    groups, (fine, *_), clip = groups_of(each, Fraction(1), signed=True)
     points = Points.spanning(fine, 2)
     wanted = clip.law(fine, Fraction(1)).draw(Seeded(7), 40)
     for (answer,), (which, (high, (low, _))) in zip(groups.drawn(Seeded(7), 1), wanted, strict=True):

@@ -91,27 +91,27 @@ def test_the_parts_of_a_choice_cost_no_more_than_the_whole_and_hardly_less(quant
         assert looked * part * point * Fraction(999, 1000) <= charged <= looked * part * point
 
 
-@pytest.mark.parametrize("scale", [1, 10**6, 10**30])
-def test_candidates_are_proposed_by_the_sixteenths_of_their_penalties(scale: int) -> None:
-    random = np.random.default_rng(5)
-    penalties = tuple(int(each) * scale for each in random.integers(0, 2000, 500))
-    choice = ExponentialChoice(penalties, Fraction(1, 13 * scale))
-    table = weights()
-    expected = [
-        table[min(int((each - min(penalties)) * choice.unit * 16), len(table) - 1)] for each in penalties
-    ]
-    proposal = choice._proposal(min(penalties))
-    assert proposal.total == sum(expected)
-    for place, end in enumerate(accumulate(expected)):
-        assert proposal.place(end - 1) == place
-
-
-def test_fractions_and_multiples_are_proposed_alike() -> None:
-    penalties = (Fraction(1, 3), Fraction(7, 2), Fraction(100), 0)
-    proposal = ExponentialChoice(penalties, Fraction(3), (1, 5, 2, 1))._proposal(0)
+def test_multiples_are_proposed_by_the_sixteenths_of_their_penalties() -> None:
+    penalties, multiples = (Fraction(1, 3), Fraction(7, 2), Fraction(100), 0), (1, 5, 2, 1)
     table = weights()
     at = [table[min(int(each * 3 * 16), len(table) - 1)] for each in penalties]
-    assert proposal.total == at[0] + 5 * at[1] + 2 * at[2] + at[3]
+    wanted = accumulate(times * each for times, each in zip(multiples, at, strict=True))
+    assert ExponentialChoice(penalties, Fraction(3), multiples)._sums(0) == list(wanted)
+
+
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialChoice])
+@pytest.mark.parametrize("scale", [1, 10**6, 10**30])
+def test_whole_penalties_of_any_size_are_drawn_as_fractions_are(
+    scale: int, kind: type[PermuteAndFlip | ExponentialChoice]
+) -> None:
+    """However fine the lattice of penalties is: the same bytes give the same draws."""
+    whole = tuple(np.random.default_rng(5).integers(0, 200, 60).tolist())
+    laws = [
+        kind(tuple(each * scale for each in whole), Fraction(1, 13 * scale)),
+        kind(tuple(Fraction(each, 13) for each in whole)),
+    ]
+    drawn, other = (law.draw(Seeded(3), 500) for law in laws)
+    assert drawn == other
 
 
 def test_a_point_is_drawn_by_what_it_clips_and_how_high_it_is() -> None:
@@ -124,10 +124,13 @@ def test_a_point_is_drawn_by_what_it_clips_and_how_high_it_is() -> None:
     assert charged == tuple(weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
 
 
-def test_coins_are_the_same_for_penalties_that_are_all_moved() -> None:
+@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialChoice])
+def test_draws_are_the_same_for_penalties_that_are_all_moved(
+    kind: type[PermuteAndFlip | ExponentialChoice],
+) -> None:
     """Only differences of penalties count: the same bytes give the same draws."""
     penalties = tuple(Fraction(each, 7) for each in (3, 3, 9, 40, 5000, 11))
     moved = tuple(penalty + Fraction(10**40, 3) for penalty in penalties)
-    drawn = [PermuteAndFlip(each).draw(Seeded(3), 500) for each in (penalties, moved)]
+    drawn = [kind(each).draw(Seeded(3), 500) for each in (penalties, moved)]
     assert drawn[0] == drawn[1]
     assert len(set(drawn[0])) > 2

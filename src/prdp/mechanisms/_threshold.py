@@ -23,6 +23,7 @@ from prdp.cells.summary import Span, Summary
 from prdp.concentrated import root_below
 from prdp.levels import Levels, quarter_octaves
 from prdp.mechanisms._tail import OCTAVES, octaves_below
+from prdp.noise.choice import ExponentialChoice
 from prdp.noise.discrete_gaussian import DiscreteGaussian
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
@@ -258,7 +259,7 @@ class Tuning:
         stride: How far apart the points are, in quarters of an octave.
         fence: What else a point is charged for; None for what it clips alone.
         gaussian: Whether squares of all parts make at most 1, under a concentrated policy, where totals have
-            Gaussian noise.
+            Gaussian noise and points are drawn by exponential choices (proofs/concentrated.md).
     """
 
     choice: Fraction
@@ -275,8 +276,17 @@ class Tuning:
 
     @property
     def seen(self) -> Fraction:
-        """The part of the share that a unit of clipped mass weighs: the choice's part, without fences."""
-        return self.choice if self.fence is None else self.choice / (1 + self.fence.max_decrease)
+        """The part of the share that a unit of clipped mass weighs: the choice's part, without fences.
+
+        An exponential choice uses a quarter of what another draw with such log-ratios does: twice its part.
+        """
+        whole = 2 * self.choice if self.gaussian else self.choice
+        return whole if self.fence is None else whole / (1 + self.fence.max_decrease)
+
+    @property
+    def kind(self) -> type[PermuteAndFlip | ExponentialChoice]:
+        """The draw of a point."""
+        return ExponentialChoice if self.gaussian else PermuteAndFlip
 
     @property
     def depth(self) -> float:
@@ -334,6 +344,8 @@ LEAN = _tuning(39, "2")
 FALLBACK = _tuning(43, "1.1")
 THIN = _tuning(33, "2")  # for tiers of a sum with little budget: experiments/choosing/step_sums.py
 FENCED = replace(_tuning(43, "0.8"), fence=Fence())
+# Under concentrated privacy, where points weigh twice their part: experiments/choosing/concentrated.py
+_MORE, _STEEPER = 2, Fraction(7, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,12 +412,12 @@ class PointFinder:
 
         Each part is private by itself; what they use of P(r) goes by squares: proofs/concentrated.md.
         """
-        rest = 1 - self.gate**2 - self.tail**2
-        tunings = tuple(
-            (least, replace(tuning, gaussian=True, answer=root_below(rest - tuning.choice**2, _PART_BITS)))
-            for least, tuning in self.tunings
-        )
-        return replace(self, tunings=tunings)
+        gate, tail = _MORE * self.gate, _MORE * self.tail
+        tunings = []
+        for least, one in self.tunings:
+            answer = root_below(1 - gate**2 - tail**2 - one.choice**2, _PART_BITS)
+            tunings.append((least, replace(one, answer=answer, fall=_STEEPER * one.fall, gaussian=True)))
+        return replace(self, gate=gate, tail=tail, tunings=tuple(tunings))
 
     def law(self, candidates: Candidates, share: Fraction, answer: Callable[[Tuning, int], Law]) -> Gated:
         """Return the distribution of (which tuning, (place on the candidates, the answer there)).
@@ -454,7 +466,9 @@ class PointFinder:
             found.append(ceil(least / (step * share)))
         return tuple(found)
 
-    def drawn(self, candidates: Candidates, share: Fraction, tuning: Tuning) -> PermuteAndFlip:
+    def drawn(
+        self, candidates: Candidates, share: Fraction, tuning: Tuning
+    ) -> PermuteAndFlip | ExponentialChoice:
         """Return the draw of a point among candidates, under a tuning."""
         weight = evidence(candidates, share, tuning) * candidates.quantum
         heights, usual = candidates.heights(tuning.stride), candidates.usual(tuning.stride)
@@ -471,7 +485,7 @@ class PointFinder:
         tuning: Tuning,
         heights: tuple[int, ...],
         usual: int | None = None,
-    ) -> PermuteAndFlip:
+    ) -> PermuteAndFlip | ExponentialChoice:
         """Return the draw of a point: the less it clips, and the lower it is, the likelier.
 
         Args:
@@ -485,7 +499,7 @@ class PointFinder:
         parts = lcm(weight.denominator, *[climb.denominator for climb in climbs])
         each, up = int(weight * parts), [climb.numerator * (parts // climb.denominator) for climb in climbs]
         penalties = (each * mass + climb for mass, climb in zip(masses, up, strict=True))
-        return PermuteAndFlip(tuple(penalties), Fraction(1, parts))
+        return tuning.kind(tuple(penalties), Fraction(1, parts))
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""

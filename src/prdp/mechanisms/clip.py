@@ -35,7 +35,7 @@ from prdp.mechanisms.clipped_tiers import ClippedTiers
 from prdp.mechanisms.tiers import Tiers
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import FirstReaching, Gated, Law, Lazily, Noise, Noisy, Rule, Then
-from prdp.noise.permute_and_flip import ManyFlips
+from prdp.noise.permute_and_flip import ManyChoices
 from prdp.release.bias import Clipping
 from prdp.release.raw_answer import Answer, AnswerColumn, ByGroup, Caveat, family
 
@@ -188,7 +188,7 @@ class ClipGroups:
         """Return the weights of those kinds alone whose values have a sign; None for all of them."""
         return weights if sign is None else np.where(self.groups.kinds.sign == sign, weights, 0)
 
-    def flips(self, chosen: Places, which: int, sign: int | None = None) -> ManyFlips:
+    def choices(self, chosen: Places, which: int, sign: int | None = None) -> ManyChoices:
         """Return the choices of a point of some groups, for a tuning; by values of one sign, or by all."""
         finder, candidates = self.clip.finder, RecordCandidates(self.public)
         tuning = finder.tunings[which][1]
@@ -204,7 +204,7 @@ class ClipGroups:
             weight /= tuning.fence.times
             whole, worth = [part.sum(axis=1) for part in found], self.share * candidates.quantum
             masses = tuning.fence.charged_groups(masses, whole, points.heights, worth)
-        return ManyFlips.of(masses, weight, climbs)
+        return ManyChoices.of(masses, weight, climbs, tuning.kind)
 
     def totals(self, chosen: Places, which: int, place: int) -> Column:
         """Return some groups' totals, clipped at the point of a place on a tuning's candidates."""
@@ -335,9 +335,9 @@ class ClipGroups:
         at_once = max(1, _CELLS // len(points.numerators))
         found = np.zeros(len(rows), np.intp)
         for start in range(0, len(groups), at_once):
-            flips = self.flips(groups[start : start + at_once], tuning, sign)
+            choices = self.choices(groups[start : start + at_once], tuning, sign)
             here = np.flatnonzero((group >= start) & (group < start + at_once))
-            found[here] = flips.draw(entropy, group[here] - start)
+            found[here] = choices.draw(entropy, group[here] - start)
         return found
 
     def _noises(self, chosen: _Chosen, rows: Places, entropy: Entropy) -> Column:

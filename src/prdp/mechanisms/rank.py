@@ -87,7 +87,7 @@ def _finder(first: Tuning) -> PointFinder:
 
 # Of concentrated privacy, where squares of parts add up: proofs/concentrated.md.
 _PART_BITS = 20
-_GATE_BY_SQUARES, _CHOICE_BY_SQUARES = Fraction(10, 100), Fraction(30, 100)
+_GATE_BY_SQUARES, _CHOICE_BY_SQUARES = Fraction(10, 100), Fraction(20, 100)
 _SCOUT_BY_SQUARES, _SIDES_BY_SQUARES = Fraction(8, 100), Fraction(45, 100)
 
 

@@ -13,7 +13,6 @@ from prdp.mechanisms.rank import Rank, RankFacts, rest_of
 from prdp.mechanisms.warm_clip import CHOICE, DOWN, UP, climbs_from, warm_tuning
 from prdp.noise.entropy import Entropy
 from prdp.noise.laws import Law, Then
-from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.raw_answer import Answer, Caveat
 
 
@@ -67,8 +66,8 @@ class WarmRank:
             close: Whether the point is of the same snapshot, at a share that is not much larger.
         """
         started = replace(rank, known=known)
-        choice = 2 * CHOICE[close] if rank.concentrated else CHOICE[close]
-        return cls(started, None if rank.finder is None else at, words, choice, UP, DOWN[close])
+        at = None if rank.finder is None else at
+        return cls(started, at, words, CHOICE[close], UP, DOWN[close])
 
     @property
     def why(self) -> str:
@@ -88,7 +87,7 @@ class WarmRank:
 
     @property
     def _tuning(self) -> Tuning:
-        return warm_tuning(self.choice, self.answer)
+        return replace(warm_tuning(self.choice, self.answer), gaussian=self.concentrated)
 
     def caveat(self, *, signed: bool) -> Caveat | None:
         """Describe what the interval does not cover."""
@@ -103,14 +102,14 @@ class WarmRank:
         known = self.at * (1 << self.rank.bits) * weighed.levels.quantum
         climbs = climbs_from(points, known, self.up, self.down, self._tuning)
         candidates = self.rank.candidates(weighed, share)
-        weight = share * self.choice * candidates.quantum
+        weight = share * self._tuning.seen * candidates.quantum
         masses = candidates.masses(self._tuning.stride, 1)
         penalties = (weight * mass + climb for mass, climb in zip(masses, climbs, strict=True))
 
         def answered(place: int) -> Law:
             return self.rank.answered(summary, share, self.answer, points.per_quantum(place))
 
-        return Then(PermuteAndFlip(tuple(penalties)), cache(answered))
+        return Then(self._tuning.kind(tuple(penalties)), cache(answered))
 
     def answers(
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int

@@ -9,23 +9,24 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate
 from operator import mul
-from typing import Any, Protocol
 
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds
 
+PLACES = 8
+"""Number of bytes of a uniform number that are read at first."""
 _WEIGHT_BITS = 64
-PER_UNIT = 16
-FITS = 1 << 62
+_PER_UNIT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
     """Candidate j with probability proportional to multiples[j] · exp(-penalties[j] · unit) (Lemma 9).
 
-    Drawn by rejection: a candidate is proposed with an integer weight that is at least its true weight
+    Drawn by inversion: a uniform number, read byte by byte, is a place in the sum of all weights. With
+    multiples by rejection: a candidate is proposed with an integer weight that is at least its true weight
     times 2^64, by outward-rounded arithmetic, and accepted by a coin that shows the exact ratio of the two.
-    No float takes part.
+    No float takes part in what is drawn.
 
     >>> from prdp.noise.entropy import SystemEntropy
     >>> ExponentialChoice((0, 10**6)).draw(SystemEntropy(), 3)  # the other is e^-1000000 times as likely
@@ -49,34 +50,45 @@ class ExponentialChoice:
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run."""
+        if not self.multiples:
+            from prdp.noise.permute_and_flip import drawn_by_weight  # noqa: PLC0415  (which reads this one)
+
+            return drawn_by_weight(self, entropy, runs)
         least = min(self.penalties)
-        proposal = self._proposal(least)
+        sums = self._sums(least)
 
         def drawn() -> int:
             while True:
-                proposed = proposal.place(uniform_below(proposal.total, entropy))
+                proposed = bisect_right(sums, uniform_below(sums[-1], entropy))
                 excess = self.penalties[proposed] - least
                 if _accepted(excess * self.unit, self._proposed(excess), entropy):
                     return proposed
 
         return [drawn() for _ in range(runs)]
 
-    def _proposal(self, least: int | Fraction) -> Sums:
-        """Return the sums of the weights with which candidates are proposed."""
-        penalties: Any = self.penalties
-        whole = set(map(type, penalties)) == {int}
-        if not self.multiples and whole and max(penalties) - least < FITS:
-            from prdp.noise.permute_and_flip import wide_sums  # noqa: PLC0415  (clients without NumPy never come here)
+    def place(self, word: int, entropy: Entropy) -> int:
+        """Return the candidate in whose part of all weights a uniform number lies, in integers.
 
-            return wide_sums([penalty - least for penalty in penalties], self.unit)
-        proposed, last = weights(), len(weights()) - 1
-        per_unit, parts = self.unit.numerator * PER_UNIT, self.unit.denominator
-        far = least - (-last * parts // per_unit)  # from here on, the least weight
-        each = (
-            proposed[last if penalty >= far else min(last, (penalty - least) * per_unit // parts)]
-            for penalty in self.penalties
-        )
-        return _Sums(list(accumulate(map(mul, each, self.multiples) if self.multiples else each)))
+        Args:
+            word: The first 8 bytes of the number; more are read until they say enough.
+            entropy: Where those come from.
+        """
+        least, known = min(self.penalties), PLACES
+        excess = [Fraction(penalty - least) * self.unit for penalty in self.penalties]
+        while True:
+            bits = 16 * known
+            each = [exp_bounds(one, bits) for one in excess]
+            low, high = (list(accumulate(side)) for side in zip(*each, strict=True))
+            certain: int = sum(end << 8 * known <= word * low[-1] for end in high[:-1])
+            if certain == sum(end << 8 * known < (word + 1) * high[-1] for end in low[:-1]):
+                return certain
+            word = word << 8 * known | int.from_bytes(entropy.bytes(known), "big")
+            known *= 2
+
+    def _sums(self, least: int | Fraction) -> list[int]:
+        """Return the sums of the weights with which candidates are proposed, multiples and all."""
+        each = (self._proposed(penalty - least) for penalty in self.penalties)
+        return list(accumulate(map(mul, each, self.multiples)))
 
     def _proposed(self, excess: int | Fraction) -> int:
         """Return an integer that is at least exp(-excess · unit) · 2^64, and hardly more.
@@ -84,42 +96,15 @@ class ExponentialChoice:
         The penalty is rounded down to a sixteenth, so that thousands of candidates share a short table.
         """
         proposed = weights()
-        sixteenths = excess * self.unit.numerator * PER_UNIT // self.unit.denominator
+        sixteenths = excess * self.unit.numerator * _PER_UNIT // self.unit.denominator
         return proposed[min(sixteenths, len(proposed) - 1)]
-
-
-class Sums(Protocol):
-    """Sums of weights up to each candidate."""
-
-    @property
-    def total(self) -> int:
-        """The sum of all weights."""
-
-    def place(self, word: int) -> int:
-        """Return the first candidate with a sum above a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """The sums as Python's integers."""
-
-    sums: list[int]
-
-    @property
-    def total(self) -> int:
-        """The sum of all weights."""
-        return self.sums[-1]
-
-    def place(self, word: int) -> int:
-        """Return the first candidate with a sum above a number."""
-        return bisect_right(self.sums, word)
 
 
 @cache
 def weights() -> Sequence[int]:
     """Return upper bounds of exp(-k/16) · 2^64, up to where the bound is 1."""
-    steps = range(_WEIGHT_BITS * PER_UNIT + 1)
-    return tuple(exp_bounds(Fraction(step, PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
+    steps = range(_WEIGHT_BITS * _PER_UNIT + 1)
+    return tuple(exp_bounds(Fraction(step, _PER_UNIT), _WEIGHT_BITS)[1] for step in steps)
 
 
 def _accepted(penalty: Fraction, weight: int, entropy: Entropy) -> bool:

@@ -1,26 +1,25 @@
 """One candidate out of many, by a coin for each: sharper than the exponential choice at the same loss.
 
-``PermuteAndFlip`` draws from one table of candidates, ``ManyFlips`` from those of many groups at once.
-``WideSums`` adds up thousands of weights in columns, exact in 64 bits, for ``choice.py`` too.
+``PermuteAndFlip`` draws from one table of candidates, ``ManyChoices`` from those of many groups at once, by
+coins or in proportion to weights. ``drawn_by_weight`` is the draw of ``choice.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prdp.noise.choice import FITS, PER_UNIT, uniform_below, weights
+from prdp.noise.choice import PLACES, ExponentialChoice, uniform_below
 from prdp.noise.discrete_laplace import Integers
 from prdp.noise.entropy import Entropy
 from prdp.noise.exponential import bernoulli, exp_bounds, expansion
 
-PLACES = 8
 _SILENT = 45
 """exp(-45) < 2^-64."""
 CHUNK_WORDS = 1 << 17
@@ -74,24 +73,12 @@ class PermuteAndFlip:
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
         least = min(self.penalties)
-        near = self._near(least)
-        between = word_bounds(near, ROUNDING * (near + 1))
-        rows = max(1, CHUNK_WORDS // len(near))
+        between = bounds_of(self.penalties, self.unit, self._above)
+        rows = max(1, CHUNK_WORDS // len(self.penalties))
         drawn: list[int] = []
         for start in range(0, runs, rows):
             drawn.extend(one_of_each(self._heads(between, least, min(rows, runs - start), entropy), entropy))
         return drawn
-
-    def _near(self, least: int | Fraction) -> NDArray[np.float64]:
-        """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
-        penalties: Any = self.penalties
-        if self.unit > _TINY and (self._above is not None or set(map(type, penalties)) == {int}):
-            most = int(_FAR / self.unit) + 1
-            above: Any = self._above
-            if above is None:
-                above = [float(min(penalty - least, most)) for penalty in penalties]
-            return np.minimum(np.array(above, np.float64) * float(self.unit), _FAR)
-        return np.array([float(min((penalty - least) * self.unit, _FAR)) for penalty in penalties])
 
     def _heads(
         self,
@@ -110,19 +97,48 @@ class PermuteAndFlip:
         return heads
 
 
+def bounds_of(
+    penalties: Sequence[int | Fraction], unit: Fraction, above: Integers | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ``word_bounds`` of one law.
+
+    Args:
+        penalties: The penalties.
+        unit: The cost of a penalty of 1.
+        above: What each whole penalty is above the least one, if that is known in a column.
+    """
+    near = _near(penalties, unit, above)
+    return word_bounds(near, ROUNDING * (near + 1))
+
+
+def _near(penalties: Sequence[int | Fraction], unit: Fraction, above: Integers | None) -> NDArray[np.float64]:
+    """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
+    least: Any = min(penalties)
+    if unit > _TINY and (above is not None or set(map(type, penalties)) == {int}):
+        most = int(_FAR / unit) + 1
+        if above is None:
+            column = np.array([float(min(penalty - least, most)) for penalty in penalties])
+        else:
+            column = np.asarray(above, np.float64)
+        return np.minimum(column * float(unit), _FAR)
+    return np.array([float(min((penalty - least) * unit, _FAR)) for penalty in penalties])
+
+
 def word_bounds(
     penalties: NDArray[np.float64], errors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return numbers below which a coin's random word is heads for certain, and above which it is tails.
 
     A word is heads if it is below ⌊exp(-penalty) · 2^64⌋; proofs/point.md says why these bounds are safe.
+    Of weights they are bounds too, also of those above 1.
 
     Args:
         penalties: Doubles near the coins' penalties.
         errors: By how much each may be wrong at most.
     """
-    lower = np.exp(-np.minimum(penalties + errors, _FAR)) * (_WORDS * (1 - _ULP)) - 2
-    upper = np.exp(-np.clip(penalties - errors, 0, _FAR)) * (_WORDS * (1 + _ULP)) + 2
+    lower = np.exp(-np.clip(penalties + errors, -_FAR, _FAR)) * (_WORDS * (1 - _ULP)) - 2
+    with np.errstate(over="ignore"):  # infinity is above every weight, and leaves all open
+        upper = np.exp(-np.minimum(penalties - errors, _FAR)) * (_WORDS * (1 + _ULP)) + 2
     return lower, upper
 
 
@@ -167,41 +183,57 @@ _LIMB = 31
 
 
 @dataclass(frozen=True, slots=True)
-class ManyFlips:
+class ManyChoices:
     """Laws side by side: that of row i has the penalties ``weight`` · mass[i][j] + ``climbs[j]``.
 
     Attributes:
         masses: The masses as limbs of 31 bits, a row for each law; the upper one has the sign.
         weight: The cost of a mass of 1; more than 0.
         climbs: What each candidate costs whatever its mass is.
+        kind: What each row is drawn by: coins, or weights.
     """
 
     masses: tuple[Integers, ...] = field(repr=False)
     weight: Fraction
     climbs: tuple[Fraction, ...]
+    kind: type[PermuteAndFlip | ExponentialChoice] = PermuteAndFlip
 
     @classmethod
-    def of(cls, masses: Sequence[Integers], weight: Fraction, climbs: Sequence[Fraction]) -> ManyFlips:
+    def of(
+        cls,
+        masses: Sequence[Integers],
+        weight: Fraction,
+        climbs: Sequence[Fraction],
+        kind: type[PermuteAndFlip | ExponentialChoice] = PermuteAndFlip,
+    ) -> ManyChoices:
         """Return the laws of masses that are given by limbs, or by sums of limbs."""
-        return cls(tuple(_carried(masses)), weight, tuple(climbs))
+        return cls(tuple(_carried(masses)), weight, tuple(climbs), kind)
 
-    def law(self, row: int) -> PermuteAndFlip:
+    def law(self, row: int) -> PermuteAndFlip | ExponentialChoice:
         """Return one row's law: what is drawn is drawn from this."""
         masses = [
             sum(int(limb) << (_LIMB * place) for place, limb in enumerate(limbs))
             for limbs in zip(*(part[row].tolist() for part in self.masses), strict=True)
         ]
         penalties = (self.weight * mass + climb for mass, climb in zip(masses, self.climbs, strict=True))
-        return PermuteAndFlip(tuple(penalties))
+        return self.kind(tuple(penalties))
 
     def draw(self, entropy: Entropy, rows: Sequence[int] | NDArray[np.intp]) -> list[int]:
         """Draw a candidate's index for each of some rows, which may be there several times."""
         at_once = max(1, CHUNK_WORDS // len(self.climbs))
         drawn: list[int] = []
         for start in range(0, len(rows), at_once):
-            heads = self._heads(np.asarray(rows[start : start + at_once], np.intp), entropy)
-            drawn.extend(one_of_each(heads, entropy))
+            some = np.asarray(rows[start : start + at_once], np.intp)
+            if self.kind is ExponentialChoice:
+                penalties, errors, _ = self._excess(some)
+                drawn.extend(inverted(word_bounds(penalties, errors), self._exact(some), len(some), entropy))
+            else:
+                drawn.extend(one_of_each(self._heads(some, entropy), entropy))
         return drawn
+
+    def _exact(self, rows: NDArray[np.intp]) -> Callable[[int], ExponentialChoice]:
+        """Return the law of each of some rows."""
+        return lambda place: ExponentialChoice(self.law(int(rows[place])).penalties)
 
     def _heads(self, rows: NDArray[np.intp], entropy: Entropy) -> NDArray[np.bool_]:
         """Flip all coins of some rows."""
@@ -281,53 +313,50 @@ def _as_doubles(parts: Sequence[Integers]) -> NDArray[np.float64]:
     return whole
 
 
-_HALF = 32
+_SUM_ERROR = 2.0**-50
+"""Above what adding a double to a sum adds to its error, in parts of all that is added up; that is 2^-53."""
 
 
-def wide_sums(excess: Sequence[int], unit: Fraction) -> WideSums:
-    """Return the sums of the weights with which candidates are proposed, by how much worse than the best.
+def drawn_by_weight(law: ExponentialChoice, entropy: Entropy, runs: int) -> list[int]:
+    """Draw a candidate's index from one law, once a run.
 
-    >>> wide_sums([0, 0, 10**9], Fraction(1)).total - 2 * weights()[0]  # the last one's weight is the least
-    1
+    >>> from prdp.testing.seeded import Seeded
+    >>> drawn_by_weight(ExponentialChoice((0, 10**6)), Seeded(1), 2)
+    [0, 0]
     """
-    return WideSums.of(np.searchsorted(_sixteenths(unit), np.array(excess, dtype=np.int64), "right"))
+    lower, upper = (side[np.newaxis] for side in bounds_of(law.penalties, law.unit))
+    at_once = max(1, CHUNK_WORDS // len(law.penalties))
+    drawn: list[int] = []
+    for start in range(0, runs, at_once):
+        drawn.extend(inverted((lower, upper), lambda _: law, min(at_once, runs - start), entropy))
+    return drawn
 
 
-@dataclass(frozen=True, slots=True)
-class WideSums:
-    """Sums of weights in two columns: their upper parts, and their lower 32 bits."""
+def inverted(
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+    law: Callable[[int], ExponentialChoice],
+    runs: int,
+    entropy: Entropy,
+) -> list[int]:
+    """Draw in proportion to weights: a uniform number is a place in their sum, in one candidate's part.
 
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
+    A random word has its first 64 bits. Sums of doubles with a bound on their error decide what they can
+    decide for certain, all but about one in 2^32 for 40 candidates; integers decide the rest (Lemma 9).
 
-    @classmethod
-    def of(cls, sixteenths: NDArray[np.int64]) -> WideSums:
-        """Return the sums of the weights of penalties that were rounded down to a sixteenth."""
-        high, low = (np.cumsum(part[sixteenths]) for part in _parts())
-        return cls(high + (low >> _HALF), low & ((1 << _HALF) - 1))
-
-    @property
-    def total(self) -> int:
-        """The sum of all weights."""
-        return (int(self.high[-1]) << _HALF) + int(self.low[-1])
-
-    def place(self, word: int) -> int:
-        """Return the first candidate with a sum above a number."""
-        high, low = divmod(word, 1 << _HALF)
-        first, last = (int(np.searchsorted(self.high, high, side)) for side in ("left", "right"))
-        return first + int(np.searchsorted(self.low[first:last], low, "right"))
-
-
-@lru_cache(maxsize=64)
-def _sixteenths(unit: Fraction) -> NDArray[np.int64]:
-    """Return the least whole penalty that costs 1/16, the least that costs 2/16, and so on; 2^62 is all."""
-    costs = range(1, len(weights()))
-    least = (-(-cost * unit.denominator // (PER_UNIT * unit.numerator)) for cost in costs)
-    return np.array([min(penalty, FITS) for penalty in least], dtype=np.int64)
-
-
-@cache
-def _parts() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the upper and the lower 32 bits of all weights, of which 2^29 can be added up."""
-    high = np.array([weight >> _HALF for weight in weights()], dtype=np.int64)
-    return high, np.array([weight & ((1 << _HALF) - 1) for weight in weights()], dtype=np.int64)
+    Args:
+        bounds: Numbers below and above each weight, times 2^64; a row for each run, or one for all.
+        law: The law of each run.
+        runs: How many to draw.
+        entropy: Where the bytes come from.
+    """
+    words = random_words(runs, 1, entropy)
+    low, high = (np.cumsum(side, axis=1) for side in bounds)
+    slack = high[:, -1:] * (high.shape[1] * _SUM_ERROR)
+    low, high = low - slack, high + slack
+    parts = words.astype(np.float64) / _WORDS
+    certain = np.count_nonzero(high[:, :-1] <= low[:, -1:] * (parts * (1 - _ULP)), axis=1)
+    possible = np.count_nonzero(low[:, :-1] < high[:, -1:] * ((parts + 1 / _WORDS) * (1 + _ULP)), axis=1)
+    for run in np.flatnonzero(certain != possible).tolist():
+        certain[run] = law(run).place(int(words[run, 0]), entropy)
+    drawn: list[int] = certain.tolist()
+    return drawn

@@ -35,7 +35,10 @@ _MECHANISMS = (
     "permute-and-flip. Budgets, shares and noise are exact fractions: no floating-point number decides a "
     "draw. Nobody asks interactively, so no answer's time is seen. Made by prdp"
 )
-_GAUSSIAN = "Under concentrated policies, discrete Gaussian noise for counts and sums. "
+_GAUSSIAN = (
+    "Under concentrated policies, discrete Gaussian noise for counts and sums, whose thresholds are "
+    "exponential choices. "
+)
 _DELTA = 1e-6
 """The δ at which a concentrated loss is reported."""
 
