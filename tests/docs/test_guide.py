@@ -10,7 +10,11 @@ from tests.docs.pages import FENCE, Shown, run, written
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = sorted(str(path.relative_to(DOCS)) for path in (DOCS / "guide").glob("*.md"))
-PAGES = [*GUIDE, "framework.md", "joins.md", "local.md", "privacy_units.md", "publish.md", "questions.md"]
+PAGES = [
+    *GUIDE,
+    *("concentrated.md", "framework.md", "joins.md", "local.md", "privacy_units.md", "publish.md"),
+    "questions.md",
+]
 NOT_RUN = {"text", "toml", "csv"}
 """What is shown or written to a file, and not run."""
 

@@ -12,11 +12,11 @@ import pytest
 
 import prdp
 from prdp.publish import Hierarchy, PrivateTable, Publication, StatisticalTable
-from prdp.publish.clipped_margins import least_squares
 from prdp.publish.dimension import DimensionPart, dimension_of
 from prdp.publish.draws import Asked, TableDraws, cells_of, draws_of
 from prdp.publish.estimates import AskedMargins, figures
 from prdp.release.consistency import ConsistentRelease
+from prdp.release.projection import least_squares
 from prdp.release.release import Release
 from prdp.tables.queryable import reader_of
 from prdp.testing import Seeded

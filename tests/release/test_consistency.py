@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from prdp.noise.discrete_laplace import DiscreteLaplace
+from prdp.release import consistency
 from prdp.release.bias import Clipping, Dropped
-from prdp.release.consistency import Lattice, Margin, consistent, margins_to_ask
+from prdp.release.consistency import Lattice, Margin, consistent, from_zero, margins_to_ask, subsets
 from prdp.release.release import Release
 from prdp.testing import Seeded
 
@@ -27,13 +28,16 @@ def margin_of(margin: Margin) -> np.ndarray:
 def drawn(scales: Mapping[Margin, Fraction], entropy: Seeded) -> dict[Margin, list[Release]]:
     found = {}
     for margin, scale in scales.items():
-        true = margin_of(margin) if len(margin) < 2 else np.ravel(TRUTH)
-        noise = DiscreteLaplace(scale).draw_many(entropy, len(true))
-        found[margin] = [
-            Release("count", int(n) + int(e), Fraction(1), (scale,), Fraction(1, 10), "clip", whole=True)
-            for n, e in zip(true, noise, strict=True)
-        ]
+        found[margin] = noisy(margin_of(margin) if len(margin) < 2 else np.ravel(TRUTH), scale, entropy)
     return found
+
+
+def noisy(true: np.ndarray, scale: Fraction, entropy: Seeded) -> list[Release]:
+    noise = DiscreteLaplace(scale).draw_many(entropy, len(true))
+    return [
+        Release("count", int(n) + int(e), Fraction(1), (scale,), Fraction(1, 10), "clip", whole=True)
+        for n, e in zip(true, noise, strict=True)
+    ]
 
 
 ALIKE = dict.fromkeys(MARGINS, Fraction(3))
@@ -135,3 +139,94 @@ def test_few_finest_cells_are_asked_alone_and_many_with_their_margins() -> None:
     assert list(margins_to_ask((3, 2), rollup)) == [(0, 1)]
     assert list(margins_to_ask((60, 40), rollup)) == rollup
     assert list(margins_to_ask((200, 200), [(0,), (1,)])) == [(0,), (1,)]
+
+
+SPARSE_SIZES = (20, 8, 5)
+CUBE = subsets((0, 1, 2))
+SPARSE = np.where(np.arange(800) % 11 == 0, 4 * (np.arange(800) % 100), 0).reshape(SPARSE_SIZES)
+"""Nine cells in ten are empty, and noise makes half of those negative."""
+
+
+def sparse_margin(margin: Margin) -> np.ndarray:
+    return np.ravel(SPARSE.sum(axis=tuple(axis for axis in range(3) if axis not in margin)))
+
+
+def sparse_draws(entropy: Seeded) -> dict[Margin, list[Release]]:
+    return {margin: noisy(sparse_margin(margin), Fraction(12), entropy) for margin in CUBE}
+
+
+def errors_of(found: Mapping[Margin, Sequence[Release]], columns: int) -> list[float]:
+    return [
+        float(one.exact) - true
+        for margin in CUBE
+        if len(margin) == columns
+        for one, true in zip(found[margin], sparse_margin(margin), strict=True)
+    ]
+
+
+Margins = Mapping[Margin, Sequence[Release]]
+
+
+@pytest.fixture(scope="module")
+def sparse() -> list[Margins]:
+    """Return the least-squares estimates of a few draws."""
+    entropy = Seeded(11)
+    return [consistent(SPARSE_SIZES, sparse_draws(entropy), CUBE) for _ in range(5)]
+
+
+def mean_squares(found: Sequence[Margins]) -> list[float]:
+    """Return the mean squared errors of tables by their numbers of columns."""
+    return [
+        float(np.mean(np.square([error for one in found for error in errors_of(one, columns)])))
+        for columns in range(4)
+    ]
+
+
+def moved(sparse: Sequence[Margins]) -> list[Margins]:
+    return [from_zero(SPARSE_SIZES, least, add_up=True) for least in sparse]
+
+
+def test_numbers_from_zero_on_add_up_keep_the_total_and_cover_what_was_covered(sparse: list[Margins]) -> None:
+    for least, found in zip(sparse, moved(sparse), strict=True):
+        finest = np.array([one.value for one in found[0, 1, 2]]).reshape(SPARSE_SIZES)
+        assert min(one.value for one in least[0, 1, 2]) < 0 <= finest.min()
+        assert found[()][0].value == max(0, least[()][0].value)
+        for margin in CUBE:
+            sums = np.ravel(finest.sum(axis=tuple(axis for axis in range(3) if axis not in margin)))
+            assert [one.value for one in found[margin]] == sums.tolist()
+            for before, one, true in zip(least[margin], found[margin], sparse_margin(margin), strict=True):
+                (low, high), (own_low, own_high) = one.interval(), before.interval()
+                assert 0 <= low <= one.value <= high
+                assert (low <= true <= high) >= (own_low <= true <= own_high)
+
+
+def test_numbers_from_zero_on_err_less_in_cells_and_hardly_more_in_margins(sparse: list[Margins]) -> None:
+    before, after = mean_squares(sparse), mean_squares(moved(sparse))
+    assert after[0] == before[0]
+    assert after[1] < 1.25 * before[1]
+    assert after[2] < before[2]
+    assert after[3] < 0.75 * before[3]
+
+
+def test_parts_lowered_axis_by_axis_alone_would_spoil_the_margins(
+    sparse: list[Margins], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consistency, "least_squares_from_zero", lambda terms: terms[0][0])
+    assert mean_squares(moved(sparse))[1] > 2 * mean_squares(sparse)[1]
+
+
+def test_without_the_finest_margin_each_negative_number_is_moved_for_itself() -> None:
+    own: list[Margin] = [(0, 1), (2,), (0, 2)]
+    draws = sparse_draws(Seeded(13))
+    least = consistent(SPARSE_SIZES, {margin: draws[margin] for margin in own}, own)
+    found = from_zero(SPARSE_SIZES, least, add_up=True)
+    for margin in own:
+        assert [one.exact for one in found[margin]] == [max(0, one.exact) for one in least[margin]]
+
+
+def test_an_answer_of_its_own_that_is_not_negative_stays_what_it_is() -> None:
+    draws = sparse_draws(Seeded(14))
+    found = from_zero(SPARSE_SIZES, draws, add_up=False)
+    for margin in CUBE:
+        for before, one in zip(draws[margin], found[margin], strict=True):
+            assert one is before if before.value >= 0 else (one.value, one.interval()[0]) == (0, 0)

@@ -667,6 +667,22 @@ def test_pages_offer_what_one_may_do_and_say_why_nothing_was_answered(served: Se
     assert served.rows("SELECT cap FROM {}tokens WHERE label = 'agent'") == [(10**10,)]
 
 
+def test_pages_say_in_which_notion_a_policy_is_stated(tmp_path: Path) -> None:
+    toml = write_project(tmp_path)
+    toml.write_text(toml.read_text().replace('policy = "1"', 'policy = "1/3"\nnotion = "zcdp"'))
+    served = people(opened(tmp_path, StepClock(), {}))
+    stated = {"visits": ("Budget of a record", "10 / greatest(days, 1)")}
+    stated["loans"] = ("P of a record, zero-concentrated privacy", "1/3")
+    for table, (said, policy) in stated.items():
+        assert f"<dt>{said}</dt><dd><code>{policy}</code>" in page(served, f"/tables/{table}", "ana")
+    listed = page(served, "/tables", "ana")
+    assert "A record's P, of zero-concentrated privacy, is <code>1/3</code>" in listed
+    assert "A record's budget is <code>10 / greatest(days, 1)</code>" in listed
+    number = served.request("ana", "SELECT COUNT(*) AS n FROM loans", "0.25").facts["id"]
+    served.run("loans")
+    assert "<h1>Answer</h1>" in page(served, f"/requests/{number}", "ana")
+
+
 def test_each_purse_has_a_form_of_its_own_with_what_it_holds(served: Served) -> None:
     """A form that shows one table's purse would set another's to it."""
     people(served)

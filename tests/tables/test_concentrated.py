@@ -226,6 +226,62 @@ def test_marginals_are_of_sums_too_and_of_sets_of_columns_alone() -> None:
         opened().marginals([[]], share="1/10")
 
 
+SPARSE: dict[str, Any] = {
+    "ward": np.arange(500) % 3, "code": np.where(np.arange(500) % 50, 0, np.arange(500) % 9),
+    "due": np.arange(500) % 7,
+}  # fmt: skip
+WARDS: dict[str, list[Any]] = {"ward": [0, 1, 2], "code": list(range(30))}
+
+
+def sparse(text: str, low: int = 0) -> prdp.Table:
+    policy = prdp.Policy(text, notion="zcdp")
+    bounds = {"due": (low, 10)}
+    return prdp.open(SPARSE, policy=policy, bounds=bounds, name="sparse", separate_account=True)
+
+
+def cells_of(found: Mapping[tuple[str, ...], Any]) -> list[Any]:
+    return [cell for answers in found.values() for cell in answers[answers.columns[-1]]]
+
+
+def test_counts_of_marginals_are_not_negative_add_up_and_cost_nothing_more() -> None:
+    table, tables = sparse("1/10"), ["ward", ["ward", "code"], "code", []]
+    least = table.marginals(tables, share="1/10", keys=WARDS, nonnegative=False)
+    found = table.marginals(tables, share="1/10", keys=WARDS)
+    assert table.remaining == Fraction(9, 10)
+    assert min(cell.value for cell in cells_of(least)) < 0
+    assert all(0 <= cell.interval()[0] <= cell.value <= cell.interval()[1] for cell in cells_of(found))
+    assert found[()].values == least[()].values
+    numbers = np.array(found["ward", "code"]["count"]).reshape(3, 30)
+    assert [cell.value for cell in found["ward",]["count"]] == [sum(c.value for c in row) for row in numbers]
+    assert [cell.value for cell in found["code",]["count"]] == [
+        sum(c.value for c in column) for column in numbers.T
+    ]
+
+
+def test_marginals_that_no_table_holds_all_of_say_that_they_need_not_add_up() -> None:
+    table = sparse("1/10")
+    least, found = (
+        table.marginals(["ward", "code"], share="1/10", keys=WARDS, nonnegative=each)
+        for each in (False, True)
+    )
+    assert [cell.exact for cell in cells_of(found)] == [max(0, cell.exact) for cell in cells_of(least)]
+    assert not any("negative" in note for note in least["ward",].remarks)
+    assert any("before each negative one is moved to 0" in note for note in found["ward",].remarks)
+
+
+@pytest.mark.parametrize(("low", "of"), [(0, None), (0, "due"), (-10, None)])
+def test_clipped_counts_and_sums_of_marginals_are_not_negative(low: int, of: str | None) -> None:
+    table = sparse("1 / (1 + due)" if low == 0 else "1 / (11 + due)", low)
+    found = table.marginals(["ward", ["ward", "code"]], share="1/10", of=of, keys=WARDS)
+    assert all(min(cell.value, cell.interval()[0]) >= 0 for cell in cells_of(found))
+    assert any(cell.clip_threshold is not None for cell in cells_of(found))
+
+
+def test_sums_of_what_may_be_negative_stay_so() -> None:
+    found = sparse("1/10", -10).marginals([["ward", "code"], []], share="1/10", of="due", keys=WARDS)
+    assert min(cell.value for cell in cells_of(found)) < 0
+
+
 def test_a_record_on_the_edge_of_at_least_takes_part_and_one_below_does_not() -> None:
     rows = {"p": np.array([0.25, 0.2, 3.0, 1.0])}
     policy = prdp.Policy("p", at_least="1/4", at_most=2, notion="zcdp")

@@ -20,17 +20,8 @@ from prdp.publish.dimension import Dimension
 from prdp.publish.draws import Asked
 from prdp.release.formatting import LEVEL, std_error_of
 from prdp.release.interval import as_float
+from prdp.release.projection import least_squares, least_squares_from_zero
 from prdp.release.release import Release
-
-Term = tuple[Any, Any]
-"""The numbers of a margin, and their weights."""
-
-_MOST_ROUNDS = 10
-_MOST_TURNS = 1000
-_EXACT = 1e-8
-_UNKNOWN = 1e-6
-"""Weight of a key of which nothing is known, as a part of the least one in its block."""
-
 
 _LOW = 64
 """So much lower than the clipping threshold of a part, that of a whole shows that its choice failed."""
@@ -123,66 +114,3 @@ def _number_and_errors(one: Release) -> tuple[float, float, float]:
     noise = std_error_of(*map(as_float, one.between(LEVEL, Fraction(1)))) or 0.0
     noise = max(min(noise, error), float(one.step))
     return float(one.exact), noise**2, max(0.0, error**2 - noise**2)
-
-
-def least_squares_from_zero(terms: Sequence[Term]) -> Any:
-    """Return the nearest table in which few numbers are negative: those that come out so are zero.
-
-    >>> keys, total = np.array([10.0, 20.0, -9.0]), np.array([27.0])
-    >>> terms = [(keys, np.array([1.0, 1.0, 0.0])), (total, np.array([1.0]))]
-    >>> [float(number) for number in least_squares_from_zero(terms).round(9)]
-    [9.0, 19.0, 0.0]
-    """
-    zero = np.zeros(terms[0][0].shape, dtype=bool)
-    for _ in range(_MOST_ROUNDS):
-        table = least_squares(terms, zero)
-        if not (table < 0).any():
-            break
-        zero |= table < 0
-    return table
-
-
-def least_squares(terms: Sequence[Term], zero: Any = False) -> Any:
-    """Return the table whose sums are nearest to the numbers of its margins, by conjugate gradients.
-
-    >>> keys, total = np.array([10.0, 20.0]), np.array([33.0])
-    >>> found = least_squares([(keys, np.array([1.0, 1.0])), (total, np.array([1.0]))])
-    >>> [float(number) for number in found.round(9)]
-    [11.0, 21.0]
-
-    Args:
-        terms: For each margin its numbers and their weights, the keys first; summed axes have the length 1.
-        zero: Which keys are zero.
-    """
-    keys, weights = terms[0]
-    known = np.concatenate([np.ravel(weight[weight > 0]) for _, weight in terms])
-    least = known.min() * _UNKNOWN if len(known) else 1.0
-    weighted = [(number, weight / least) for number, weight in terms]
-    weighted[0] = (keys, np.where(weights > 0, weights / least, 1.0))
-
-    def backward(parts: Sequence[Any]) -> Any:
-        return np.where(zero, 0.0, sum(np.broadcast_to(part, keys.shape) for part in parts))
-
-    def image(table: Any) -> Any:
-        return backward([weight * _sums(table, number.shape) for number, weight in weighted])
-
-    table = np.where(zero, 0.0, keys)
-    scale = 1 / sum(np.broadcast_to(weight, keys.shape) for _, weight in weighted)
-    rest = backward([weight * (number - _sums(table, number.shape)) for number, weight in weighted])
-    moved = scale * rest
-    size = first = float((rest * moved).sum())
-    for _ in range(_MOST_TURNS):
-        if size <= _EXACT**2 * first:
-            break
-        turned = image(moved)
-        step = size / float((moved * turned).sum())
-        table, rest = table + step * moved, rest - step * turned
-        before, size = size, float((rest * scale * rest).sum())
-        moved = scale * rest + size / before * moved
-    return table
-
-
-def _sums(table: Any, shape: Sequence[int]) -> Any:
-    """Return the sums of a table along the axes that have the length 1 in a margin."""
-    axes = tuple(axis for axis, (size, own) in enumerate(zip(table.shape, shape, strict=True)) if own < size)
-    return table.sum(axis=axes, keepdims=True)

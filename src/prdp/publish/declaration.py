@@ -59,11 +59,6 @@ class Statistic:
     query: Query
     round_to: Fraction | None = None
 
-    @property
-    def adds_up(self) -> bool:
-        """True if the figures of parts add up to that of the whole."""
-        return isinstance(self.query, Count | Sum)
-
 
 @dataclass(frozen=True, slots=True)
 class Signs:

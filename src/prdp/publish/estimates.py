@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from prdp.plan.queries import Count, Mean
+from prdp.plan.queries import Mean
 from prdp.publish.clipped_margins import steps_of_keys, with_failures
 from prdp.publish.declaration import Statistic
 from prdp.publish.dimension import Dimension, DimensionPart
 from prdp.publish.draws import Asked
-from prdp.publish.projection import projected
 from prdp.release.arithmetic import ratio
-from prdp.release.consistency import NO_NOISES, ConsistentRelease, Noises, consistent, moved_to
+from prdp.release.consistency import NO_NOISES, ConsistentRelease, Noises, bounded, consistent, moved_to
+from prdp.release.projection import projected
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 
@@ -70,16 +70,6 @@ def figures(
         keys = projected(keys, [[level.groups for level in one.levels[:0:-1]] for one in dimensions])
     numbers = (int(keys[np.ix_(*(part.leaves for part in cell))].sum()) * step for cell in cells)
     return [bounded(one, least, number, step) for one, number in zip(found, numbers, strict=True)]
-
-
-def bounded(
-    one: Release, least: Fraction | None, number: Fraction, step: Fraction | None = None
-) -> ConsistentRelease:
-    """Return a figure at another place, with the interval that it had, cut at its least number."""
-    if not isinstance(one, ConsistentRelease):
-        return moved_to(one, number, step or one.step, least=least)
-    off = one.off + one.exact - number
-    return replace(one, steps=int(number / one.step), off=off, least=least)
 
 
 def _step(released: Mapping[Asked, Sequence[Release]]) -> Fraction:
@@ -226,12 +216,3 @@ def _mean(cell: tuple[DimensionPart, ...], table: AskedMargins) -> Figure:
         return found[0]
     sums, counts = (total_of([one.parts[place] for one in found]) for place in (0, 1))
     return ratio(sums, counts) if counts.exact > 0 else None
-
-
-def least_of(statistic: Statistic, bounds: Mapping[str, tuple[Any, Any]]) -> Fraction | None:
-    """Return what no figure of a column can be below, by public facts: counts, and sums of what is not."""
-    if isinstance(statistic.query, Count):
-        return Fraction(0)
-    column = statistic.query.measured or ""
-    low = Fraction(bounds[column][0]) if column in bounds else None
-    return Fraction(0) if low is not None and low >= 0 and statistic.adds_up else None

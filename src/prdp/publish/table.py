@@ -15,12 +15,13 @@ from prdp.plan.queries import Mean
 from prdp.publish.declaration import Publication, Signs, Statistic
 from prdp.publish.dimension import DimensionPart
 from prdp.publish.draws import TableDraws
-from prdp.publish.estimates import Figure, figures, least_of
+from prdp.publish.estimates import Figure, figures
 from prdp.release import formatting
 from prdp.release.formats.document import Document, InBrackets, cell_text
 from prdp.release.formatting import INSUFFICIENT_BUDGET, LOW_PRECISION_CV, UNRELIABLE, UNRELIABLE_CV
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable, shown_key
+from prdp.sql.margins import least_of
 
 NORMAL, LOW_RELIABILITY, SUPPRESSED, MISSING = "A", "U", "Q", "O"
 """Observation status, by the code list of SDMX."""
@@ -130,7 +131,7 @@ class FinishedTable:
                 asked: [row[place] for row in table.releases]
                 for asked, table in zip(draws.plans, released, strict=True)
             }
-            least = least_of(statistic, draws.private.table.bounds)
+            least = least_of(statistic.query, draws.private.table.bounds)
             moved = least if publication.nonnegative else None
             found = figures(statistic, dimensions, answers, cells, least=moved)
             columns[statistic.name] = [

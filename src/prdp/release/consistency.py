@@ -21,6 +21,7 @@ from prdp.noise.spread import weighted_spread
 from prdp.release import formatting
 from prdp.release.formatting import LEVEL
 from prdp.release.interval import ENDLESS, PUBLIC_NOISE, Ends, as_float
+from prdp.release.projection import Term, least_squares_from_zero, projected
 from prdp.release.release import Release
 from prdp.release.totals import total_of
 
@@ -383,10 +384,58 @@ def moved_to(own: Release, number: Fraction, step: Fraction, **estimate: Any) ->
     return ConsistentRelease(**fields, steps=int(number / step), step=step, own=own, **estimate)
 
 
+def bounded(
+    one: Release, least: Fraction | None, number: Fraction, step: Fraction | None = None
+) -> ConsistentRelease:
+    """Return a figure at another place, with the interval that it had, cut at its least number."""
+    if not isinstance(one, ConsistentRelease):
+        return moved_to(one, number, step or one.step, least=least)
+    off = one.off + one.exact - number
+    return replace(one, steps=int(number / one.step), off=off, least=least)
+
+
+def from_zero(
+    sizes: tuple[int, ...], released: Mapping[Margin, Sequence[Release]], *, add_up: bool
+) -> dict[Margin, Sequence[Release]]:
+    """Return the cells of margins without negative numbers: proofs/publication.md.
+
+    Where they add up to the finest margin they still do; else each number is moved for itself.
+    """
+    finest = tuple(range(len(sizes)))
+    keys = None
+    if add_up and finest in released:
+        keys = np.array([one.steps for one in released[finest]], dtype=object).reshape(sizes)
+        total, step = int(keys.sum()), released[finest][0].step
+        if (keys < 0).any():
+            margins = sorted(released, key=len, reverse=True)
+            terms = [_term(sizes, margin, released[margin]) for margin in margins]
+            nearest = np.ravel(least_squares_from_zero(terms)).tolist()
+            keys = np.array([round(Fraction(one) / step) for one in nearest], dtype=object).reshape(sizes)
+        keys = projected(keys, [[(tuple(range(size)),)] for size in sizes], total)
+    found: dict[Margin, Sequence[Release]] = {}
+    for margin, cells in released.items():
+        alone = [max(0, one.steps) for one in cells]
+        numbers = alone if keys is None else np.ravel(_summed(keys, finest, margin)).tolist()
+        found[margin] = [
+            bounded(one, Fraction(0), number * one.step)
+            if number > one.steps or isinstance(one, ConsistentRelease)
+            else one  # its interval is from 0 on as it is
+            for one, number in zip(cells, numbers, strict=True)
+        ]
+    return found
+
+
 _KEPT = (
     *("question", "share", "method", "bias", "decisions", "simulated", "whole", "left_out", "among"),
     *("recorded_at", "noise_scales", "noise", "shape"),
 )
+
+
+def _term(sizes: tuple[int, ...], margin: Margin, cells: Sequence[Release]) -> Term:
+    """Return the numbers of a margin, with an axis for each column, and their weights."""
+    shape = [size if column in margin else 1 for column, size in enumerate(sizes)]
+    numbers = np.array([float(one.exact) for one in cells]).reshape(shape)
+    return numbers, np.full(shape, (cells[0].std_error or 1.0) ** -2)
 
 
 def _variance(cells: Sequence[Release]) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,7 +25,7 @@ from prdp.plan.explain import ANSWERED_BEFORE, Explanation, Line
 from prdp.plan.plan import Plan
 from prdp.plan.queries import Count, CountDistinct, Sum
 from prdp.regions.region import NOBODY, intersection, region_from_json
-from prdp.release.consistency import ConsistentRelease, Margin
+from prdp.release.consistency import Margin
 from prdp.release.derived import PARTS
 from prdp.release.release import Release
 from prdp.release.table import ReleaseTable
@@ -53,6 +53,7 @@ def answered(
     keys: Mapping[str, Any] | None = None,
     tables: Mapping[str, object] | None = None,
     redraw: bool = False,
+    nonnegative: bool = False,
 ) -> SqlAnswers:
     """Answer a statement: each SELECT about records is charged once, all else is computed from releases."""
     tree = _compiled(text, queryable, catalog, keys, tables)
@@ -67,7 +68,8 @@ def answered(
         found: dict[object, _Drawn] = {}
         for question, asked in named:
             if question not in found:
-                found[question] = _drawn(asked, each, parts, redraw=redraw)
+                select = replace(asked, nonnegative=nonnegative)
+                found[question] = _drawn(select, each, parts, redraw=redraw)
             drawn[id(asked)] = found[question]
     return _results(tree, drawn)
 
@@ -153,15 +155,9 @@ def _drawn_margins(
         groups = _questioned(one)
         divided = None if parts is None else [each * part for each in parts]
         tables[margin] = groups.answer_plan(_plan(one, groups, share * part, divided), redraw=redraw)
-    keys, rows = rows_of_margins(asked, {margin: table.releases for margin, table in tables.items()})
+    keys, rows, note = rows_of_margins(asked, {margin: table.releases for margin, table in tables.items()})
     spent = sum((table.share for table in tables.values()), Fraction(0))
-    add_up = any(isinstance(one, ConsistentRelease) for row in rows for one in row)
-    note = f"margins are of the listed keys alone; {_ADD_UP if add_up else _APART}"
     return _Drawn(keys, rows, next(iter(tables.values())), spent, (note,))
-
-
-_ADD_UP = "numbers that nothing but noise moved add up, by least squares"
-_APART = "each is an answer of its own, so that they need not add up"
 
 
 def _with_margins(selects: Sequence[Compiled], each: Fraction) -> list[tuple[Compiled, Fraction]]:

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from prdp.expressions.nodes import Call, InList, IsNull, IsTrue, Node, Not, Text, conjunction
-from prdp.plan.queries import Count, Query, Sum
-from prdp.release.consistency import Margin, consistent, margins_to_ask
+from prdp.plan.queries import Asked, Count, Query, Sum
+from prdp.release.consistency import Margin, consistent, from_zero, margins_to_ask
 from prdp.release.release import Release
-from prdp.schema import Kind
+from prdp.schema import Bounds, Kind
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import literal
 from prdp.sql.statement import Compiled
@@ -50,6 +50,12 @@ def asked_margins(asked: Compiled) -> dict[Margin, tuple[Compiled, Fraction]]:
 def _adds_up(query: Query) -> bool:
     """Return whether a query's answers for groups add up to that for all of them."""
     return type(query) in {Count, Sum}
+
+
+def least_of(query: Asked, bounds: Bounds) -> Fraction | None:
+    """Return what no answer can be below, by public facts: counts, and sums of what is not negative."""
+    low = bounds.get(query.column, (-1,))[0] if isinstance(query, Sum) else -1
+    return Fraction(0) if isinstance(query, Count) or low >= 0 else None
 
 
 def _of_margin(asked: Compiled, margin: Margin) -> Compiled:
@@ -88,23 +94,36 @@ def _is_listed(item: GroupItem, key: Any, listed: Sequence[Any]) -> Node:
 
 def rows_of_margins(
     asked: Compiled, tables: Mapping[Margin, Sequence[Sequence[Release]]]
-) -> tuple[list[tuple[Any, ...]], list[tuple[Release, ...]]]:
-    """Return the keys and the releases of all margins that are wanted; counts and sums add up."""
+) -> tuple[list[tuple[Any, ...]], list[tuple[Release, ...]], str]:
+    """Return the keys and the releases of all margins that are wanted, and a note on whether they add up."""
     assert asked.by is not None  # noqa: S101  (it has groups)
-    sizes = tuple(map(len, asked.by.lists))
+    assert asked.queryable is not None  # noqa: S101  (it has groups)
+    sizes, note = tuple(map(len, asked.by.lists)), _APART
     columns: list[Mapping[Margin, Sequence[Release]]] = []
     for place, query in enumerate(asked.queries):
+        released: dict[Margin, Sequence[Release]]
         released = {margin: [row[place] for row in rows] for margin, rows in tables.items()}
         crosses = not asked.by.ties  # least squares are over all combinations of keys
-        if (crosses and needs_consistency(query, released)) or set(asked.margins) - released.keys():
-            released = consistent(sizes, released, asked.margins)
+        add_up = crosses and needs_consistency(query, released)
+        if add_up or set(asked.margins) - released.keys():
+            released |= consistent(sizes, released, list(dict.fromkeys((*asked.margins, *released))))
+            note = _ADD_UP
+        if asked.nonnegative and least_of(query, asked.queryable.planner.bounds) is not None:
+            if add_up and tuple(range(len(sizes))) not in released:
+                note += _BUT_NEGATIVE
+            released = from_zero(sizes, released, add_up=add_up)
         columns.append(released)
     keys: list[tuple[Any, ...]] = []
     rows: list[tuple[Release, ...]] = []
     for margin in asked.margins:
         keys += margin_keys(asked, margin)
         rows += list(zip(*(column[margin] for column in columns), strict=True))
-    return keys, rows
+    return keys, rows, f"margins are of the listed keys alone; {note}"
+
+
+_ADD_UP = "numbers that nothing but noise moved add up, by least squares"
+_BUT_NEGATIVE = ", before each negative one is moved to 0"
+_APART = "each is an answer of its own, so that they need not add up"
 
 
 def needs_consistency(query: Query, released: Mapping[Margin, Sequence[Release]]) -> bool:

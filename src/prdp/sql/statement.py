@@ -60,6 +60,7 @@ class Compiled:
         by: What groups are made by, with their public keys; None for one group of all records.
         margins: The grouping sets, each by places of ``groups``; none for a plain GROUP BY.
         notes: Notes on how aggregates were read.
+        nonnegative: Whether margins are to have no negative number that cannot be one.
     """
 
     statement: SqlStatement
@@ -71,6 +72,7 @@ class Compiled:
     by: GroupKeys | None = None
     margins: tuple[tuple[int, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    nonnegative: bool = False
 
     @property
     def keys(self) -> Any:

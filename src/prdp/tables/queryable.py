@@ -688,6 +688,7 @@ class Queried(Opened, Questions[Release]):
         share: Exact,
         of: str | None = None,
         keys: Mapping[str, Any] | None = None,
+        nonnegative: bool = True,
         redraw: bool = False,
     ) -> dict[tuple[str, ...], SqlAnswers]:
         """Count records, or sum up a column, by each of several sets of columns: many tables, one share.
@@ -709,6 +710,8 @@ class Queried(Opened, Questions[Release]):
             share: The part of every record's budget for all tables together.
             of: The column that is summed up; by default, records are counted.
             keys: The public keys of each column, as in ``sql``.
+            nonnegative: Whether counts, and sums of what is not negative, are moved to 0 where they are below
+                it, and others with them: as in what is published.
             redraw: Pay for new answers although these tables have been released before.
 
         Returns:
@@ -723,7 +726,7 @@ class Queried(Opened, Questions[Release]):
         value = "COUNT(*) AS count" if of is None else f"SUM({canonical(Column(of))}) AS sum"
         items = ", ".join([*named.values(), value, *(f"GROUPING({one})" for one in named.values())])
         text = f"SELECT {items} FROM self GROUP BY GROUPING SETS ({sets})"
-        whole = self.sql(text, share=share, keys=keys, redraw=redraw)
+        whole = self._sql(text, share, keys=keys, redraw=redraw, nonnegative=nonnegative)
         last = len(columns)
         orders = [list(dict.fromkeys(row[place] for row in whole.rows)) for place in range(last)]
         found = {}
@@ -769,13 +772,14 @@ class Queried(Opened, Questions[Release]):
             tables: Public tables that the statement names, by name: dicts of lists, or frames.
             redraw: Pay for new answers although these questions have been answered before.
         """
+        return self._sql(text, share, shares=shares, keys=keys, tables=tables, redraw=redraw)
+
+    def _sql(self, text: str, share: Exact, keys: Any, tables: Any = None, **more: Any) -> SqlAnswers:
         from prdp.sql.execute import answered  # noqa: PLC0415  (its parser is loaded with the first statement)
 
         self._refuse_private(keys, tables)
         keys = self._and_declared(keys)
-        return answered(
-            text, self, self._catalog, share=share, shares=shares, keys=keys, tables=tables, redraw=redraw
-        )
+        return answered(text, self, self._catalog, share=share, keys=keys, tables=tables, **more)
 
     def explain_sql(
         self,

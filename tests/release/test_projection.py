@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from prdp.publish.projection import projected, simplex
+from prdp.release.projection import projected, simplex
 
 
 def distance(numbers: tuple[int, ...], others: tuple[int, ...]) -> int:
