@@ -204,6 +204,30 @@ def shop(customers: int = 3000) -> dict[str, Any]:
     )
 
 
+SAME_KEY = "rows of customers with the same id are one record"
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_it_is_said_of_counts_and_sums_that_rows_with_the_same_key_are_one_record(*, doubled: bool) -> None:
+    """Whether some key stands twice is private: the same is said of every table."""
+    customers = [(1, 1.0), (2, 1.0), (1 if doubled else 3, 1.0)]
+    join = opened(tables(customers, [(10, 1, "a")], [(10, 7)]), synthetic=True)
+    over = join.over("items")
+    for asked, query in (
+        (join, prdp.count()),
+        (over, prdp.count()),
+        (over, prdp.sum("price")),
+        (over, prdp.mean("price")),
+        (over.group_by("shop", keys=["a", "b"]), prdp.count()),
+    ):
+        assert SAME_KEY in str(asked.explain(query, share=1)), query
+        assert SAME_KEY in str(simulate(asked, query, share=1, runs=1, seed=1)[0]), query
+    for other in (prdp.max("price"), prdp.count_distinct("id")):  # nothing is counted twice
+        assert SAME_KEY not in str(over.explain(other, share=1)), other
+    alone = opened(tables(customers, [(10, 1, "a")], [(10, 7)]), synthetic=True, one_row_per_unit=True)
+    assert SAME_KEY not in str(alone.explain(prdp.count(), share=1))
+
+
 def test_counts_and_sums_come_close_to_the_truth() -> None:
     join = opened(shop())
     assert join.count(share="1/4").value == pytest.approx(3000, rel=0.1)

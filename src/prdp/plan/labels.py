@@ -222,7 +222,9 @@ def _disagreeing(terms: MethodTerms, measure: Measure | None, unit: PrivacyUnit 
     nodes = [Column(key.column) if key.expression is None else key.expression for key in _keys(terms)]
     nodes += [] if terms.where is None else [terms.where]
     nodes += [] if measure is None else [measure.expression or Column(measure.column)]
-    return unit.of_several_rows if any(columns(node) & own for node in nodes) else ""
+    if any(columns(node) & own for node in nodes):
+        return unit.of_several_rows
+    return unit.of_same_key if isinstance(terms.query, _CUT_OFF) else ""
 
 
 def _keys(terms: MethodTerms) -> Sequence[GroupKey]:
