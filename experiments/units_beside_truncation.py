@@ -9,7 +9,8 @@ Run ``python -m experiments.units_beside_truncation --data FOLDER``. Two sets:
 
 *Divided* is prdp with ``privacy_unit``, which needs no limit of rows. *To m* keeps m rows of each unit, drawn
 by a seed, and answers by the same mechanisms about rows with an m-th of their unit's budget: what libraries
-do that ask for a limit of rows. Policies: one budget, 1; inverse, 20,000 / the largest value of the unit, at
+do that ask for a limit of rows; totals of units are of the kept rows, with the
+whole budget of the unit. Policies: one budget, 1; inverse, 20,000 / the largest value of the unit, at
 most 10. Quantiles: how far the rank of the answer among all rows is from the wanted one, in percent of the
 rows. The rest: relative errors, in percent; by group, the mean over groups. Medians over the runs.
 """
@@ -63,12 +64,14 @@ class Question:
         query: What is asked of units; of truncated rows, the same unless they count units.
         grouped: Whether it is by group.
         quantile: Which quantile it is; None for another question.
+        totals: Whether it is about what each unit's rows add up to.
     """
 
     name: str
     query: Any
     grouped: bool = False
     quantile: float | None = None
+    totals: bool = False
 
     @property
     def counts_units(self) -> bool:
@@ -90,6 +93,7 @@ class Question:
         errors = []
         for group, value in found.items():
             own = rows if group is None else rows[rows["group"] == group]
+            own = added_up(own) if self.totals else own
             if self.quantile is None:
                 truth = self.truth(own)
                 errors.append(abs(value - truth) / truth)
@@ -99,10 +103,18 @@ class Question:
         return 100 * float(np.mean(errors))
 
 
+def added_up(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what each unit's rows add up to."""
+    folds = {name: "sum" if name == "value" else "first" for name in rows if name != "unit"}
+    return rows.groupby("unit", as_index=False).agg(folds)
+
+
 QUESTIONS = (
     Question("median", prdp.median("value"), quantile=0.5),
     Question("0.9-quantile", prdp.quantile("value", "9/10"), quantile=0.9),
     Question("median by group", prdp.median("value"), grouped=True, quantile=0.5),
+    Question("median total", prdp.median("value", per_unit="sum"), quantile=0.5, totals=True),
+    Question("median total by group", prdp.median("value", per_unit="sum"), True, 0.5, totals=True),
     Question("different keys", prdp.count_distinct("key")),
     Question("units by group", prdp.count_distinct("unit"), grouped=True),
     Question("standard deviation", prdp.std("value")),
@@ -182,6 +194,8 @@ def truncated(rows: pd.DataFrame, limit: int, question: Question, seed: int) -> 
     if question.counts_units:
         kept = kept.drop_duplicates(["unit", "group"])
     kept = kept[kept.groupby("unit").cumcount() < limit]
+    if question.totals:
+        return kept
     return kept.assign(budget=kept["budget"] / limit)
 
 
@@ -205,7 +219,8 @@ def _error(  # noqa: PLR0917
     if limit is None:
         table = opened(rows, data.most, privacy_unit="unit")
     else:
-        table = opened(truncated(rows, limit, question, seed), data.most)
+        kept = truncated(rows, limit, question, seed)
+        table = opened(kept, data.most, **{"privacy_unit": "unit"} if question.totals else {})
         if question.counts_units:
             question = replace(question, query=prdp.count())
     return answers(table, question, data, share=share, runs=runs, seed=seed)

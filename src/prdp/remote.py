@@ -722,8 +722,9 @@ class RemoteGroups(_RemoteQuestions[ReleaseTable]):
 
 
 def _refuse_rounding(query: Query) -> None:
-    if getattr(query, "round_to", None) is not None or getattr(query, "unit_weighted", False):
-        raise InvalidRequest(f"{query}: round_to= and unit_weighted= are for local tables.")
+    of_units = any(getattr(query, name, None) for name in ("unit_weighted", "per_unit"))
+    if getattr(query, "round_to", None) is not None or of_units:
+        raise InvalidRequest(f"{query}: round_to=, unit_weighted= and per_unit= are for local tables.")
 
 
 def _type_of(column: Mapping[str, Any]) -> ColumnType:

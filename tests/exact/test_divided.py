@@ -57,6 +57,9 @@ def divided(*, grouped: bool, part: Any = "row", fold: Any = "sum") -> DividedRe
     cells: Any = CellRead(plain.policy, PARTS, {}, MEASURE, plain.where, plain.groups)
     if part == "key":
         cells = KeyRead(plain.policy, PARTS, "v", plain.where, plain.groups)
+    if part == "group" and fold == "sum":
+        cells = replace(cells, measure=MEASURE.added_up(2))
+        return DividedRead(cells, plain.unit, LEVELS, part, fold, of_row=MEASURE)
     return DividedRead(cells, plain.unit, LEVELS, part, fold)
 
 
@@ -280,6 +283,64 @@ class TestGroupMax(MechanismContract):
 
     def twins(self) -> Mapping[str, Twin]:
         return {"twice the share": Twin(lambda summary, share: self.law(summary, 2 * share))}
+
+
+@pytest.mark.slow
+class TestGroupTotals(TestMedian):
+    """The median of what units' rows add up to in each group: parts are groups, with wider ends than rows."""
+
+    mechanism: Any = replace(MEDIAN, low=2 * MEASURE.low, high=2 * MEASURE.high)
+    records = (*UNITS[:5], *MANY[:3])
+    asked = divided(grouped=True, part="group", fold="sum")
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return Summary.together(read(records, self.asked))
+
+    def twins(self) -> Mapping[str, Twin]:
+        twice = Twin(lambda summary, share: self.law(summary, 2 * share), "range, light weights")
+        return {"twice the share": twice}
+
+
+def totals_by_group(records: Sequence[Record], how: Dividing) -> list[Summary]:
+    """Return the cells of what units add up to in two groups, divided in a way."""
+    found = []
+    for record in records:
+        kept = [
+            (row["grp"], row["v"])
+            for row in record["rows"]
+            if row["kept"] and row["grp"] in ("a", "b") and row["v"] is not None
+        ]
+        groups = sorted({group for group, _ in kept})
+        totals = [(group, sum(value for own, value in kept if own == group)) for group in groups]
+        for place, (group, total) in enumerate(totals if budget(record) else []):
+            own = min(3.0, *(row["eps"] for row in record["rows"])) / how.number(totals, place)
+            found.append({"grp": group, "v": total, "eps": own})
+    cells = CellRead(POLICY, PARTS, {}, MEASURE.added_up(2), None)
+    parted = ([row for row in found if row["grp"] == group] for group in ("a", "b"))
+    return [reference_summary(group, cells) for group in parted]
+
+
+def test_totals_in_plain_python_are_those_of_the_engine() -> None:
+    records = (*UNITS, *MANY, unit((5, NAN, True, "a")))
+    asked = divided(grouped=True, part="group", fold="sum")
+    assert totals_by_group(records, Dividing()) == list(read(records, asked))
+
+
+@pytest.mark.parametrize("how", [of_each_group, not_at_all, before_the_last_row_came])
+def test_totals_of_groups_with_more_than_their_part_break_the_promise(how: Any) -> None:
+    fine = replace(FINE, low=2 * MEASURE.low, high=2 * MEASURE.high)
+
+    def weights(groups: Sequence[Summary]) -> Law:
+        return Together(tuple(sides_at(0, 20)(fine.law(one, Fraction(1))) for one in groups))
+
+    def ratio(divide: Any) -> float:
+        promised: Any = lambda record: float(SIDES) * budget(record)  # noqa: E731
+        found: Any = partial(totals_by_group, how=Dividing(divide))
+        law: Any = weights
+        return worst_loss((*UNITS, *MANY), law, found, promised, 1).ratio
+
+    assert ratio(Dividing().number) <= 1 + TOLERANCE
+    assert ratio(how) > 1.4
 
 
 @pytest.mark.parametrize(("how", "breaks"), [(Dividing(), False), (Dividing(not_at_all), True)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,9 +16,9 @@ from prdp.mechanisms.framework import LaplaceCount, PaperFramework, UniversalSum
 from prdp.mechanisms.naive import Naive
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.laws import Law, Noisy
-from prdp.testing.exact_loss import worst_loss
+from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.mechanism_contract import MechanismContract, Twin
-from tests.exact import test_choice, test_framework
+from tests.exact import test_choice, test_framework, test_rank
 from tests.exact.test_clip import CHOICE_PART, COARSE, FINDER, TOTAL_PART, Unclipped
 from tests.exact.units_universe import SQUARES, UNITS, Record, budget, folded, rows_of, unit, with_budget
 from tests.exact.universe import MEASURE, POLICY
@@ -87,6 +87,57 @@ class TestMax(TestSum):
         return {"twice the share": Twin(lambda summary, share: self.law(summary, 2 * share))}
 
 
+TWO_ROWS = PrivacyUnit("id", max_rows=2)
+ENDS = MEASURE.added_up(TWO_ROWS.max_rows)
+TOTALS = replace(test_rank.MEDIAN, low=ENDS.low, high=ENDS.high)
+THREE: tuple[Record, ...] = (
+    unit((12, 2.0, True, "a"), (12, 2.0, True, "b"), (12, 2.0, True, "b")),  # a row more than counts
+    unit((-12, 0.2, True, "a"), (5, 3.0, False, "a"), (-12, 3.0, True, "a")),
+    unit((9, 1.0, True, "a"), (-9, 1.0, True, "a")),  # adds up to nothing, and is there
+    unit((2, 1.0, True, "a"), (3, 2.0, True, "b")),  # as much as another's one row
+    unit((4, 3.0, True, "a"), (1, 3.0, True, "b")),
+)
+
+
+class TestMedianOfTotals(TestSum):
+    """The median of what units' rows add up to: each is one record of rank's, with all of its budget."""
+
+    mechanism: Any = TOTALS
+    variant_of: ClassVar[type | None] = test_rank.TestMedian
+    records = (*UNITS[1:4], *THREE)
+    tied_at, runs = Fraction(10_000), 40
+    shares, edge_stride = (Fraction(1, 3),), 8
+    parts: ClassVar[Mapping[str, tuple[Callable[[Any], Law], Fraction]]] = {
+        "range, light weights": (test_rank.ranges_at(test_rank.LIGHT), test_rank.CHOICE),
+        "weights around": (test_rank.sides_at(test_rank.LIGHT, 20), test_rank.SIDES),
+    }
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        return folded(rows_of(records), unit=TWO_ROWS)
+
+    def twins(self) -> Mapping[str, Twin]:
+        """Candidates up to the most that a unit has would be a record's doing."""
+
+        def ends_of_the_data(summary: Summary, share: Fraction) -> Any:
+            most = max((cell.key.high for cell in summary.cells), default=1)
+            return replace(TOTALS, low=-most, high=most).law(replace(summary, largest=most), share)
+
+        wrong = test_rank.Unclipped(**_options(TOTALS))
+        return {
+            "weights not clipped": Twin(wrong.law, "range, light weights"),
+            "ends of the data": Twin(ends_of_the_data, "range, light weights"),
+        }
+
+
+def _options(mechanism: Any) -> dict[str, Any]:
+    return {part.name: getattr(mechanism, part.name) for part in fields(mechanism)}
+
+
+def test_a_total_is_what_rows_add_up_to_moved_into_as_many_bounds_as_rows_may_be() -> None:
+    found = folded(rows_of(THREE), unit=TWO_ROWS)
+    assert sorted(cell.total for cell in found.cells) == [-24, 0, 5, 5, 24]
+
+
 class TestNaive(TestMax):
     mechanism = Naive()
     variant_of = None
@@ -94,7 +145,7 @@ class TestNaive(TestMax):
     records = (*UNITS, unit((12, 0.125, True, "a"), (12, 0.125, True, "a")))
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        return folded(rows_of(records), unit=PrivacyUnit("id", max_rows=2))
+        return folded(rows_of(records), unit=TWO_ROWS)
 
     def twins(self) -> Mapping[str, Twin]:
         """Noise for one row of the largest value, for a unit that has more."""
@@ -176,3 +227,21 @@ def test_folding_in_another_way_breaks_the_promise(twin: Callable[[Rows], Rows],
         max_records=1,
     )
     assert found.excess > 0.05, found
+
+
+@pytest.mark.parametrize("twin", [least_over_kept_rows, invalid_budgets_skipped, every_row_a_record])
+def test_totals_folded_in_another_way_break_the_promise(twin: Callable[[Rows], Rows]) -> None:
+    """The same of the median of totals, by the weights around a range."""
+    fine = replace(TOTALS, bits=14)
+
+    def loss(rows: Callable[[Rows], Rows]) -> float:
+        return worst_loss(
+            (*UNITS, *THREE),
+            lambda summary: test_rank.sides_at(0, 20)(fine.law(summary, Fraction(1))),
+            lambda records: folded(rows(rows_of(records)), unit=TWO_ROWS),
+            lambda record: float(test_rank.SIDES) * budget(record),
+            max_records=1,
+        ).excess
+
+    assert loss(lambda rows: rows) <= TOLERANCE
+    assert loss(twin) > 0.005

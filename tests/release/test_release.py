@@ -177,6 +177,17 @@ def test_a_table_insufficient_budget_to_see_has_no_upper_end() -> None:
     assert poor.to_dict()["high"] is None
 
 
+def test_an_answer_that_was_clipped_to_nothing_is_shown_without_decimals() -> None:
+    """Six zeros behind the point would say that it is known to a millionth."""
+    tiny = Fraction(1, 1 << 70)
+    poor = replace(CLIPPED, steps=0, step=tiny, clipping=replace(CLIPPING, blind=True))
+    assert poor.flag == "insufficient budget"
+    assert str(poor).startswith("count: 0, from 0, no upper limit")
+    known = replace(COUNT, steps=0, step=tiny, bias=None)
+    assert known.flag != "insufficient budget"
+    assert str(known).startswith("count: 0.000000 ±"), "of an answer that is known so well, they say it"
+
+
 ODD: list[Any] = [
     None, "", "x", "nan", "inf", "-inf", b"1", [], object(), 1j, "1/0", "5/", True, False, float("nan"),
     float("inf"), -float("inf"), "1e4000", "-1e4000", "1e999999999", "1e-999999999", "0e999999999",

@@ -126,6 +126,22 @@ def test_units_in_several_groups_are_covered() -> None:
         assert all(isinstance(one.clipping, Clipping) for one in answers)
 
 
+def test_medians_of_what_units_add_up_to_are_covered_and_those_of_rows_are_not() -> None:
+    """The second is the power of the first: an interval about something else holds the truth in no run."""
+    rng = np.random.default_rng(8)
+    unit = np.repeat(np.arange(4000), rng.integers(1, 9, 4000))
+    values = rng.integers(10, 200, unit.size)
+    table = opened({"v": values, "owner": unit}, "1", privacy_unit="owner")
+    truth = float(np.median(np.bincount(unit, values)))
+    for query, least, most in (
+        (Quantile("v", "1/2", per_unit="sum"), 0.95 - 6 * sqrt(0.95 * 0.05 / 100), 1),
+        (Quantile("v", "1/2"), 0, 0),
+        (Quantile("v", "1/2", per_unit="max"), 0, 0),
+    ):
+        found = simulate(table, query, share="1/2", runs=100, seed=9)
+        assert least <= covered(found, truth) <= most, query
+
+
 SMALL_BELOW = np.concatenate([VALUES, np.full(20, 27_000), -(VALUES[::3] // 30)])
 
 

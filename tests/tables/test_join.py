@@ -24,7 +24,7 @@ from prdp.mechanisms.clip import Clip
 from prdp.testing import simulate
 from prdp.testing.exact_loss import TOLERANCE, worst_loss
 from prdp.testing.reference import magnitude_code
-from prdp.testing.truth import truths
+from prdp.testing.truth import true_answers, truths
 from tests.reading import found
 
 POLICY = prdp.Policy.column("eps", at_least="1/8", at_most="3")
@@ -202,6 +202,49 @@ def shop(customers: int = 3000) -> dict[str, Any]:
         [(2 * key + part, key, "ab"[part]) for key in range(customers) for part in range(2)],
         [(number, number % 40) for number in range(2 * customers)],
     )
+
+
+SAME_KEY = "rows of customers with the same id are one record"
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_it_is_said_of_counts_and_sums_that_rows_with_the_same_key_are_one_record(*, doubled: bool) -> None:
+    """Whether some key stands twice is private: the same is said of every table."""
+    customers = [(1, 1.0), (2, 1.0), (1 if doubled else 3, 1.0)]
+    join = opened(tables(customers, [(10, 1, "a")], [(10, 7)]), synthetic=True)
+    over = join.over("items")
+    for asked, query in (
+        (join, prdp.count()),
+        (over, prdp.count()),
+        (over, prdp.sum("price")),
+        (over, prdp.mean("price")),
+        (over.group_by("shop", keys=["a", "b"]), prdp.count()),
+    ):
+        assert SAME_KEY in str(asked.explain(query, share=1)), query
+        assert SAME_KEY in str(simulate(asked, query, share=1, runs=1, seed=1)[0]), query
+    for other in (prdp.max("price"), prdp.count_distinct("id")):  # nothing is counted twice
+        assert SAME_KEY not in str(over.explain(other, share=1)), other
+    alone = opened(tables(customers, [(10, 1, "a")], [(10, 7)]), synthetic=True, one_row_per_unit=True)
+    assert SAME_KEY not in str(alone.explain(prdp.count(), share=1))
+
+
+def test_what_a_customer_s_results_add_up_to_is_the_customer_s_own() -> None:
+    """A doubled key doubles no result, an invalid budget excludes its customer, a dangling id is nobody's."""
+    customers: list[Customer] = [(1, 1.0), (1, 2.0), (2, 1.0), (3, None), (4, 1.0)]
+    orders: list[Order] = [(10, 1, "a"), (11, 1, "b"), (20, 2, "a"), (30, 3, "a"), (90, 9, "b"), (40, 4, "a")]
+    items: list[Item] = [(10, 5), (10, 6), (11, 7), (20, 50), (30, 99), (90, 99), (40, None)]
+    join = opened(tables(customers, orders, items), synthetic=True)
+    over = join.over("items", "shops")
+    for query, truth in (
+        (prdp.max("price", per_unit="sum"), 50),
+        (prdp.min("price", per_unit="sum"), 18),
+        (prdp.max("price", per_unit="count"), 3),
+        (prdp.min("price", per_unit="count"), 0),
+        (prdp.min("price", per_unit="max"), 7),
+    ):
+        assert true_answers(over, query) == [pytest.approx(truth, rel=0.003)], query
+    by_shop = over.group_by("shop", keys=["a", "b"])
+    assert true_answers(by_shop, prdp.min("price", per_unit="sum")) == pytest.approx([11, 7], rel=0.003)
 
 
 def test_counts_and_sums_come_close_to_the_truth() -> None:

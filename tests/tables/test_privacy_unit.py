@@ -16,6 +16,7 @@ import prdp
 from prdp.declare.units import MAX_ROWS
 from prdp.errors import InvalidRequest, LedgerError
 from prdp.plan import queries
+from prdp.plan.question_key import in_words
 from prdp.testing import Seeded, simulate
 from prdp.testing.truth import true_answers, truths
 from tests.reading import found
@@ -84,6 +85,100 @@ def test_answers_are_those_of_a_table_with_one_row_per_customer(where: str | Non
             for source, extreme in ((table, asked), (folded, other))
         )
         assert folded_one / 3 < found < 3 * folded_one  # a policy that reads the column has another prior
+
+
+@pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])
+def test_quantiles_per_unit_are_those_of_a_table_with_one_row_per_customer(where: str | None) -> None:
+    table = orders(synthetic=True) if where is None else orders(synthetic=True).filter(where)
+    folded = one_row_per_customer(True if where is None else ORDERS["o_orderstatus"] == "F")
+    for asked, same in (
+        (prdp.median("o_totalprice", per_unit="sum"), prdp.median("total")),
+        (prdp.quantile("o_totalprice", 0.9, per_unit="max"), prdp.quantile("largest", 0.9)),
+        (prdp.quantile("o_totalprice", 0.1, per_unit="min"), prdp.quantile("smallest", 0.1)),
+    ):
+        assert values(table, asked, "1/3") == values(folded, same, "1/3"), asked
+        assert true_answers(table, asked) == true_answers(folded, same), asked
+    truth = float(np.median(ORDERS["o_totalprice"].groupby(ORDERS["o_custkey"]).sum()))
+    if where is None:
+        assert float(true_answers(table, prdp.median("o_totalprice", per_unit="sum"))[0]) == pytest.approx(
+            truth, rel=0.003
+        )
+
+
+def test_a_count_per_unit_counts_rows_with_a_value_and_none_for_a_customer_who_has_none() -> None:
+    who, v = [1, 1, 1, 2, 2, 3, None], [5.0, 5.0, None, None, None, 7.0, 7.0]
+    frame = pd.DataFrame({"who": pd.array(who, dtype="Int64"), "v": v})
+    table = prdp.open(frame, policy="1", bounds={"v": (0, 9)}, privacy_unit="who", synthetic=True)
+    for column, least, middle, most in (("v", 0, 1, 2), ("v + 0", 0, 1, 2), ("who", 1, 2, 3)):
+        asked = (prdp.min, prdp.median, prdp.max)
+        known = [true_answers(table, query(column, per_unit="count"))[0] for query in asked]
+        assert known == [least, middle, most], column
+    sums = [true_answers(table, query("v", per_unit="sum"))[0] for query in (prdp.min, prdp.max)]
+    assert sums == pytest.approx([7, 10], rel=0.003), "a customer whose values are all NULL has no sum"
+
+
+def test_totals_per_unit_in_groups_of_rows_are_each_customer_s_own_there() -> None:
+    table: Any = orders(synthetic=True)
+    groups = table.group_by("o_orderstatus", keys=["F", "O"])
+    own = ORDERS.groupby(["o_orderstatus", "o_custkey"])["o_totalprice"].sum()
+    known = true_answers(groups, prdp.median("o_totalprice", per_unit="sum"))
+    for answer, status in zip(known, ("F", "O"), strict=True):
+        assert float(answer) == pytest.approx(float(own[status].median()), rel=0.003)
+    explained = groups.explain(prdp.median("o_totalprice", per_unit="sum"), share="1/2")
+    assert "divides  each unit's budget among its groups" in str(explained)
+
+
+@pytest.mark.parametrize("share", ["1/10", 1])
+def test_what_a_statement_says_of_totals_is_what_python_asks(share: str | int) -> None:
+    opened = orders()
+    answer = opened.median("o_totalprice", per_unit="sum", share=share)
+    told = (
+        "SELECT MEDIAN(t) FROM (SELECT o_custkey, SUM(o_totalprice) AS t FROM self GROUP BY o_custkey) AS x"
+    )
+    left = opened.remaining
+    rows: Any = opened.sql(told, share=share).rows
+    assert rows[0][0].value == answer.value
+    assert opened.remaining == left, "the same question is not charged twice"
+    assert in_words(opened.ledger.entries[0].purpose).startswith("median of sum of o_totalprice per unit")
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (
+            lambda table: table.median("o_totalprice", per_unit="mean", share=1),
+            "'sum', 'count', 'max' or 'min'",
+        ),
+        (
+            lambda table: table.median("o_totalprice", per_unit=["sum"], share=1),
+            "'sum', 'count', 'max' or 'min'",
+        ),
+        (
+            lambda table: table.median("o_totalprice", per_unit="sum", unit_weighted=True, share=1),
+            "one value al",
+        ),
+        (
+            lambda table: table.max("o_totalprice", per_unit="sum", method="framework", share=1),
+            "'choice' alone",
+        ),
+    ],
+)
+def test_what_has_no_meaning_per_unit_is_refused_and_not_charged(ask: Any, says: str) -> None:
+    table = orders()
+    with pytest.raises(InvalidRequest, match=says):
+        ask(table)
+    with pytest.raises(InvalidRequest, match="a row is a record here"):
+        prdp.open(ORDERS, policy=POLICY, bounds=BOUNDS).median("o_totalprice", per_unit="sum", share=1)
+    assert table.remaining == 1
+
+
+def test_a_declared_limit_of_rows_cuts_off_what_a_customer_adds_up_to_and_says_so() -> None:
+    frame = pd.DataFrame({"who": np.repeat([1, 2, 3], [1, 5, 9]), "v": 4})
+    table = prdp.open(frame, policy="1", bounds={"v": (0, 4)}, privacy_unit="who", max_rows=3, synthetic=True)
+    assert true_answers(table, prdp.max("v", per_unit="sum")) == [12]
+    assert true_answers(table, prdp.max("v", per_unit="count")) == [3]
+    assert "adds at most 3 times the bound" in str(table.explain(prdp.max("v", per_unit="sum"), share=1))
+    assert "at most 3 rows of each who count" in str(table.explain(prdp.max("v", per_unit="count"), share=1))
 
 
 @pytest.mark.parametrize("where", [None, "o_orderstatus = 'F'"])

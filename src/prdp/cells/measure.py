@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from prdp.expressions.nodes import Node
@@ -56,6 +56,16 @@ class Measure:
         [9, 12, 1]
         """
         return max(1, abs(self.low), abs(self.high))
+
+    def added_up(self, rows: int) -> Measure:
+        """Return the measure of what up to so many rows of a privacy unit add up to.
+
+        >>> of_unit = Measure("v", Fraction(1), 2, 5).added_up(rows=3)
+        >>> of_unit.low, of_unit.high  # one row may be all that there is
+        (2, 15)
+        """
+        low, high = self.low * rows, self.high * rows
+        return replace(self, low=min(low, self.low), high=max(high, self.high))
 
     @property
     def signed(self) -> bool:

@@ -100,8 +100,15 @@ class PrivacyUnit:
         """What becomes of a record's several rows in a join's private table; empty where there are none."""
         if self.join is None or self.one_row:
             return ""
-        of = f"rows of {shown_name(self.join.private)} with the same {shown_name(self.join.key)}"
-        return f"{of} are one record: a column in which they differ is NULL"
+        return f"{self.of_same_key}: a column in which they differ is NULL"
+
+    @property
+    def of_same_key(self) -> str:
+        """That several rows of a join's private table count once; empty where there are none."""
+        if self.join is None or self.one_row:
+            return ""
+        private, key = shown_name(self.join.private), shown_name(self.join.key)
+        return f"rows of {private} with the same {key} are one record"
 
     @property
     def one_row_is_all(self) -> bool:

@@ -41,6 +41,18 @@ ROWS = (
 )
 """The same of rows that have parts of their units' budgets."""
 
+UNITS_WEIGHED = (
+    f"{_WEIGHTED}units with little budget weigh less",
+    f"{_WEIGHTED}units with a budget below {{}} weigh less",
+)
+"""The same of units, each with one value."""
+
+TOTALS = (
+    f"{_WEIGHTED}units with little budget or in many groups weigh less",
+    f"{_WEIGHTED}units weigh less where their budget divided by their number of groups is below {{}}",
+)
+"""The same of units that may have a value in each of several groups."""
+
 UNITS_ALIKE = ("unit-weighted, as its interval is: all rows of a unit weigh 1 together, to within 8 %",) * 2
 """The same where all units have one budget, and a row has the part of it that it weighs."""
 

@@ -28,6 +28,7 @@ class DividedRead(Whole):
         part: What a unit's budget is divided among, over all listed groups: its rows; its groups, each
             with one value; or its different keys, in each group anew.
         fold: What is made of a unit's values in a group, where groups are the parts.
+        of_row: What is folded of a row, where the parts are sums of it and have wider ends; None where not.
     """
 
     read: CellRead | KeyRead | TopRead
@@ -35,6 +36,7 @@ class DividedRead(Whole):
     levels: Levels
     part: UnitPart
     fold: Fold = "sum"
+    of_row: Measure | None = None
 
     @property
     def groups(self) -> Grouping | None:
@@ -46,7 +48,7 @@ class DividedRead(Whole):
         """The read of the rows: whose each is, and what it is measured or distinguished by."""
         read = self.read.keys if isinstance(self.read, TopRead) else self.read
         measure = (
-            read.measure
+            self.of_row or read.measure
             if isinstance(read, CellRead)
             else Measure(read.column, Fraction(1), 0, 0, expression=read.expression)
         )

@@ -17,8 +17,8 @@ from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following
-from prdp.plan.methods import Answering, MethodTerms
-from prdp.plan.queries import Count, CountDistinct, DerivedPart, Mean, Query, Std, Sum, Variance
+from prdp.plan.methods import ADDED_UP, Answering, MethodTerms
+from prdp.plan.queries import Count, CountDistinct, DerivedPart, Mean, OfUnits, Query, Std, Sum, Variance
 from prdp.plan.reads import CellRead
 from prdp.plan.steps import Step
 from prdp.policy import Policy, ranges_of
@@ -204,10 +204,11 @@ def _cut_off(query: Query, measure: Measure | None, unit: PrivacyUnit | None) ->
     """Return what of a unit's rows does not count; empty where nobody declared a limit of them."""
     declared = unit is not None and unit.max_rows < MAX_ROWS and not unit.one_row
     own_table = unit is not None and unit.join is not None and len(unit.join.tables) == 1
-    if unit is None or not declared or own_table or not isinstance(query, _CUT_OFF):
+    per_unit = query.per_unit if isinstance(query, OfUnits) else None
+    if unit is None or not declared or own_table or not (isinstance(query, _CUT_OFF) or per_unit in ADDED_UP):
         return ""
     of_ones = measure is not None and measure.low == 0 and measure.high * measure.round_to == 1
-    if isinstance(query, Sum) and not of_ones:
+    if (isinstance(query, Sum) or per_unit == "sum") and not of_ones:
         return f"each {shown_name(unit.id)} adds at most {unit.max_rows:,} times the bound"
     return f"at most {unit.max_rows:,} rows of each {shown_name(unit.id)} count"
 
@@ -221,7 +222,9 @@ def _disagreeing(terms: MethodTerms, measure: Measure | None, unit: PrivacyUnit 
     nodes = [Column(key.column) if key.expression is None else key.expression for key in _keys(terms)]
     nodes += [] if terms.where is None else [terms.where]
     nodes += [] if measure is None else [measure.expression or Column(measure.column)]
-    return unit.of_several_rows if any(columns(node) & own for node in nodes) else ""
+    if any(columns(node) & own for node in nodes):
+        return unit.of_several_rows
+    return unit.of_same_key if isinstance(terms.query, _CUT_OFF) else ""
 
 
 def _keys(terms: MethodTerms) -> Sequence[GroupKey]:

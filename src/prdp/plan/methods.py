@@ -41,7 +41,7 @@ from prdp.mechanisms.framework import (
 )
 from prdp.mechanisms.naive import Naive
 from prdp.mechanisms.partition import PaperPartition, count_influences, sum_influences
-from prdp.mechanisms.rank import ROWS, UNITS_ALIKE, Rank
+from prdp.mechanisms.rank import ROWS, TOTALS, UNITS_ALIKE, UNITS_WEIGHED, Rank
 from prdp.methods import Chosen, refuse_unless_chosen
 from prdp.noise.entropy import Entropy
 from prdp.plan.divided import UnitPart
@@ -140,6 +140,12 @@ class MethodTerms:
     why: str = ""
 
     @property
+    def whole_measure(self) -> Measure | None:
+        """What a mechanism measures: of a row, or of what all rows of a unit add up to."""
+        adds_up = getattr(self.query, "per_unit", None) in ADDED_UP
+        return self.measure.added_up(self.rows) if self.measure is not None and adds_up else self.measure
+
+    @property
     def drawn(self) -> Fraction:
         """The share at which a pure mechanism is drawn."""
         return self.policy.conversion.drawn(self.share)
@@ -153,6 +159,10 @@ class MethodTerms:
         root = root_below(self.share)
         concentrated = self.policy.stated is not None and self.drawn <= 2 * root
         return (root, True) if concentrated else (self.drawn, False)
+
+
+ADDED_UP = "sum", "count"
+"""What adds up the rows of a unit, whose ends are then those of as many rows as it may have."""
 
 
 def cells(terms: MethodTerms) -> Read:
@@ -268,12 +278,15 @@ def _partition(terms: MethodTerms) -> PaperPartition:
 
 def _ends(terms: MethodTerms) -> tuple[int, int]:
     """Return the ends of the measured column; only measured queries have rows that ask."""
-    return (terms.measure.low, terms.measure.high) if terms.measure else (0, 0)
+    measure = terms.whole_measure
+    return (measure.low, measure.high) if measure else (0, 0)
 
 
 def _rank(terms: MethodTerms) -> Rank:
     drawn, concentrated = terms.by_choice
     tuned = partial(Rank.tuned, drawn, terms.query.at, *_ends(terms), concentrated=concentrated)
+    if terms.query.per_unit:
+        return replace(tuned(terms.levels), words=TOTALS if terms.part else UNITS_WEIGHED)
     if not terms.part:
         return tuned(terms.levels)
     if not terms.query.unit_weighted:
@@ -335,6 +348,8 @@ def _typical_budgets(terms: MethodTerms, *, lowest: bool) -> tuple[Fraction, ...
     measure = terms.measure
     ranges = ranges_of(terms.bounds)
     if measure is None or measure.column not in terms.policy.columns & ranges.keys():
+        return ()
+    if terms.whole_measure is not measure:  # the budget of a sum is not that of a value as large
         return ()
     steps = steps_between(measure.low, measure.high, measure.largest, measure.per_octave, lowest=lowest)
     found = []

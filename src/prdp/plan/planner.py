@@ -26,6 +26,7 @@ from prdp.expressions.intervals import bound, can_be_true
 from prdp.expressions.nodes import Node, canonical, columns
 from prdp.expressions.tokens import shown_name
 from prdp.levels import Levels
+from prdp.mechanisms.choice import Choice
 from prdp.mechanisms.clip import Clip
 from prdp.mechanisms.following import Following, PairedPoints
 from prdp.mechanisms.joint import Joint
@@ -34,7 +35,7 @@ from prdp.plan.divided import DividedRead, UnitPart, divided, divided_levels
 from prdp.plan.labels import derived_label, part_label, step_label
 from prdp.plan.methods import DEFAULT, UNITS, Answering, Method, MethodTerms, Options, preferred
 from prdp.plan.plan import Plan
-from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, Quantile, Query, Std, Variance
+from prdp.plan.queries import Asked, DerivedPart, Mean, OfColumn, OfUnits, Quantile, Query, Std, Variance
 from prdp.plan.reads import CellRead, Read, UnitRead
 from prdp.plan.shares import Shares, drawn_once, gathered, refuse_one_name_for_two, shares_of
 from prdp.plan.steps import Derived, QueryPlan, Step, Together
@@ -331,6 +332,8 @@ class Planner:
         self.refuse_elsewhere(query)
         query = query.known(self.schema)
         method = known_method(query, options)
+        if isinstance(query, OfUnits) and query.per_unit is not None:
+            method = self._of_totals(query, method)
         if isinstance(query, Quantile) and query.unit_weighted:
             self._refuse_unless_units_are_alike(query, method)
         if self.unit is not None:
@@ -394,6 +397,21 @@ class Planner:
             part=part,
         )
 
+    def _of_totals(self, query: OfUnits, method: Method) -> Method:
+        """Return the method for what units' rows make: one record a unit, or one in each of its groups."""
+        if self.unit is None:
+            raise InvalidRequest(
+                f"{query}: a row is a record here. Leave per_unit= away, or open the table with ",
+                Argument("privacy_unit", "customer", of="prdp.open"),
+                ".",
+            )
+        if isinstance(query, Quantile) and query.unit_weighted:
+            raise InvalidRequest(f"{query}: each unit has one value already. Leave unit_weighted= away.")
+        if method.name not in {Rank.name, Choice.name}:
+            default = query.methods[0].name
+            raise InvalidRequest(f"{query} is answered by method={default!r} alone, not by {method.name!r}.")
+        return replace(method, for_units=True, divides="group")
+
     def _refuse_unless_units_are_alike(self, query: Query, method: Method) -> None:
         """Refuse to weigh units alike where that is not the same as what their budgets allow."""
         if self.unit is None:
@@ -448,13 +466,21 @@ class Planner:
             return method.reads(replace(terms, measure=measure))
         if terms.part:
             levels = self.policy.deep_levels if method.deep else self.levels
-            return divided(method.reads(terms), self.unit, levels, terms.part, terms.query.fold)
+            whole = terms.whole_measure
+            read = divided(
+                method.reads(replace(terms, measure=whole)),
+                self.unit,
+                levels,
+                terms.part,
+                terms.query.unit_fold,
+            )
+            return read if whole is terms.measure else replace(read, of_row=terms.measure)
         apart = terms.groups is not None and self._keeps_apart(terms.groups)
         once = method is UNITS and terms.groups is not None and not apart
         measure = terms.measure and replace(
             terms.measure, squares=False
         )  # units' are folded once centers are drawn
-        facts = (self.policy, terms.levels, self.unit, measure, terms.query.fold, terms.where)
+        facts = (self.policy, terms.levels, self.unit, measure, terms.query.unit_fold, terms.where)
         return UnitRead(*facts, terms.groups, apart=apart, once=once)
 
     def _together(self, mechanism: Answering, groups: Grouping | None) -> Together:

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, overload
 
 from prdp.cells.summary import Summary
-from prdp.cells.units import Fold
+from prdp.cells.units import Fold, PerUnit
 from prdp.declare.columns import computed_type, read_column, written
 from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import checked_kind
-from prdp.expressions.nodes import Cast, Column, Node, canonical
+from prdp.expressions.nodes import Case, Cast, Column, IsNull, Node, Number, canonical
 from prdp.expressions.tokens import is_writable, shown_name
 from prdp.plan.methods import (
     COUNT,
@@ -187,6 +187,11 @@ class Query(Asked):
         return _parts(self.rule) if self.rule else ()
 
     @property
+    def unit_fold(self) -> Fold:
+        """What is made of the values of one unit's rows; ``fold``, unless the caller says."""
+        return self.fold
+
+    @property
     def measured(self) -> str | None:
         """The column whose values are measured; None where none are."""
         return None
@@ -311,14 +316,83 @@ class Sum(OfColumn):
         return f"count of {counted[1]}" if counted else super().__str__()
 
 
-class Max(OfColumn):
+@dataclass(frozen=True, slots=True)
+class OfUnits(OfColumn):
+    """A question about a column's values, or about what each privacy unit's rows make of them.
+
+    >>> str(Max("price", per_unit="sum")), Max("price", per_unit="count").labels
+    ('max of sum of price per unit', ('max_count_price',))
+
+    Attributes:
+        per_unit: What becomes of each privacy unit's values first: their ``"sum"``, ``"max"`` or ``"min"``,
+            or how many rows have one, ``"count"``. None to ask about rows.
+    """
+
+    per_unit: PerUnit | None = field(default=None, kw_only=True)
+
+    def __str__(self) -> str:
+        return f"{self.word} of {self._shown}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The query's name, what becomes of a unit's rows, and the column's name."""
+        return (f"{self.word}_{self._heading}",)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The query's name, its column, as SQL, and what becomes of a unit's rows."""
+        return arguments(self) | self._of_unit
+
+    @property
+    def unit_fold(self) -> Fold:
+        """What is made of the values of one unit's rows: for ``"count"``, a sum of ones."""
+        match self.per_unit:
+            case None:
+                return self.fold
+            case "count":
+                return "sum"
+            case fold:
+                return fold
+
+    def known(self, schema: Schema) -> Self:
+        """Return the query with its column as the table spells it; values that are counted are ones."""
+        if self.per_unit not in (None, "sum", "count", "max", "min"):
+            raise InvalidRequest(
+                f"per_unit={short_repr(self.per_unit)} says what becomes of each unit's rows: "
+                "'sum', 'count', 'max' or 'min'."
+            )
+        if self.per_unit != "count":
+            return OfColumn.known(self, schema)
+        if self.expression is not None:
+            return self
+        read = read_column(self.column, schema, self.word)
+        null = IsNull(read.expression or Column(read.name))
+        return replace(self, column=read.name, expression=Case(((null, Number(0.0)),), Number(1.0)))
+
+    @property
+    def _of_unit(self) -> dict[str, Any]:
+        if self.per_unit is None:
+            return {"of": self._of}
+        of = self.column if self.per_unit == "count" else self._of
+        return {"of": of, "per": f"{self.per_unit} of unit"}
+
+    @property
+    def _shown(self) -> str:
+        return self.column if self.per_unit is None else f"{self.per_unit} of {self.column} per unit"
+
+    @property
+    def _heading(self) -> str:
+        return self.column if self.per_unit is None else f"{self.per_unit}_{self.column}"
+
+
+class Max(OfUnits):
     """The largest value of a column."""
 
     methods = MAX
     fold = "max"
 
 
-class Min(OfColumn):
+class Min(OfUnits):
     """The smallest value of a column."""
 
     methods = MIN
@@ -398,7 +472,7 @@ class CountDistinct(OfColumn):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantile(OfColumn):
+class Quantile(OfUnits):
     """The values below which given parts of a column's values lie: ``Quantile("balance", "1/2")``.
 
     >>> from prdp.schema import ColumnType
@@ -419,9 +493,9 @@ class Quantile(OfColumn):
     def __str__(self) -> str:
         parts, weighted = self._listed, "unit-weighted " * self.unit_weighted
         if parts == (Fraction(1, 2),):
-            return f"{weighted}median of {self.column}"
+            return f"{weighted}median of {self._shown}"
         plural = "s" * (len(parts) > 1)
-        return f"{weighted}{', '.join(map(shown_part, parts))} quantile{plural} of {self.column}"
+        return f"{weighted}{', '.join(map(shown_part, parts))} quantile{plural} of {self._shown}"
 
     @property
     def word(self) -> str:
@@ -437,7 +511,7 @@ class Quantile(OfColumn):
     def labels(self) -> tuple[str, ...]:
         """A column for each part."""
         names = ("median" if part == Fraction(1, 2) else f"q{shown_part(part)}" for part in self._listed)
-        return tuple(f"{name}_{self.column}" for name in names)
+        return tuple(f"{name}_{self._heading}" for name in names)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -450,12 +524,12 @@ class Quantile(OfColumn):
     def facts(self) -> dict[str, Any]:
         """The column, as SQL, and the parts."""
         weighted = {"per": "unit"} if self.unit_weighted else {}
-        at = {"of": self._of, "at": [str(part) for part in self._listed]}
-        return arguments(self, "quantile") | at | weighted
+        at = {"at": [str(part) for part in self._listed]}
+        return arguments(self, "quantile") | self._of_unit | at | weighted
 
     def known(self, schema: Schema) -> Self:
         """Return the query with its column as the table spells it and its parts exact."""
-        return replace(OfColumn.known(self, schema), at=_exact_parts(self.at))
+        return replace(OfUnits.known(self, schema), at=_exact_parts(self.at))
 
     @property
     def _listed(self) -> tuple[Exact, ...]:
@@ -553,44 +627,60 @@ def std(column: str, *, round_to: Exact | None = None) -> Std:
     return Std(column, round_to=round_to)
 
 
-def max(column: str, *, round_to: Exact | None = None) -> Max:  # noqa: A001
-    """Ask for the largest value of a column.
+def max(column: str, *, round_to: Exact | None = None, per_unit: PerUnit | None = None) -> Max:  # noqa: A001
+    """Ask for the largest value of a column; ``per_unit`` as in ``quantile``.
 
     >>> [method.name for method in max("balance").methods]
     ['choice', 'framework']
     """
-    return Max(column, round_to=round_to)
+    return Max(column, round_to=round_to, per_unit=per_unit)
 
 
-def min(column: str, *, round_to: Exact | None = None) -> Min:  # noqa: A001
-    """Ask for the smallest value of a column.
+def min(column: str, *, round_to: Exact | None = None, per_unit: PerUnit | None = None) -> Min:  # noqa: A001
+    """Ask for the smallest value of a column; ``per_unit`` as in ``quantile``.
 
     >>> str(min("balance"))
     'min of balance'
     """
-    return Min(column, round_to=round_to)
+    return Min(column, round_to=round_to, per_unit=per_unit)
 
 
 def quantile(
-    column: str, q: Exact | Iterable[Exact], *, round_to: Exact | None = None, unit_weighted: bool = False
+    column: str,
+    q: Exact | Iterable[Exact],
+    *,
+    round_to: Exact | None = None,
+    unit_weighted: bool = False,
+    per_unit: PerUnit | None = None,
 ) -> Quantile:
     """Ask for the value below which the part ``q`` of a column's values lies; a list asks for several.
 
-    With ``unit_weighted``, all rows of a privacy unit weigh 1 together, instead of 1 each.
+    With ``unit_weighted``, all rows of a privacy unit weigh 1 together, instead of 1 each. With ``per_unit``,
+    each unit has one value: the ``"sum"``, ``"max"`` or ``"min"`` of its rows', or their number, ``"count"``.
 
     >>> str(quantile("balance", 0.9)), quantile("balance", [0.25, 0.75]).headings
     ('0.9 quantile of balance', ('q0.25_balance', 'q0.75_balance'))
     """
-    return Quantile(column, listed_quantiles(q), round_to=round_to, unit_weighted=unit_weighted)
+    return Quantile(
+        column, listed_quantiles(q), round_to=round_to, unit_weighted=unit_weighted, per_unit=per_unit
+    )
 
 
-def median(column: str, *, round_to: Exact | None = None, unit_weighted: bool = False) -> Quantile:
-    """Ask for the middle value of a column; ``unit_weighted`` as in ``quantile``.
+def median(
+    column: str,
+    *,
+    round_to: Exact | None = None,
+    unit_weighted: bool = False,
+    per_unit: PerUnit | None = None,
+) -> Quantile:
+    """Ask for the middle value of a column; ``unit_weighted`` and ``per_unit`` as in ``quantile``.
 
-    >>> median("balance").headings
-    ('median_balance',)
+    >>> median("balance").headings, str(median("balance", per_unit="sum"))
+    (('median_balance',), 'median of sum of balance per unit')
     """
-    return Quantile(column, (Fraction(1, 2),), round_to=round_to, unit_weighted=unit_weighted)
+    return quantile(
+        column, (Fraction(1, 2),), round_to=round_to, unit_weighted=unit_weighted, per_unit=per_unit
+    )
 
 
 def count_distinct(column: str) -> CountDistinct:

@@ -98,8 +98,8 @@ def in_words(text: str) -> str:
 
 def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
     match query:
-        case {"query": "quantile", "per": "unit"}:
-            return f"unit-weighted {_query_in_words({**query, 'per': ''})}"
+        case {"query": "quantile" | "max" | "min", "per": str(per), "of": of}:
+            return _of_units_in_words({name: query[name] for name in query if name != "per"}, per, of)
         case {"query": "quantile", "of": of, "at": ["1/2"]}:
             return f"median of {of}"
         case {"query": "quantile", "of": of, "at": parts}:
@@ -119,6 +119,13 @@ def _query_in_words(query: Facts) -> str:  # noqa: PLR0911  (one return a query)
             return f"{name} of {condition_text(of) if query.get('range') == ['0', '1', '1'] else of}"
         case _:
             return str(query["query"])
+
+
+def _of_units_in_words(rows: Facts, per: str, of: str) -> str:
+    """Return a question about units in words, from the same one about rows."""
+    if per == "unit":
+        return f"unit-weighted {_query_in_words(rows)}"
+    return _query_in_words({**rows, "of": f"{per.removesuffix(' of unit')} of {of} per unit"})
 
 
 def _key_in_words(key: object) -> str:

@@ -331,10 +331,7 @@ class UnitRead(Whole):
             return replace(measure, low=0, high=max(1, self._span**2 >> self.coarser) * most)
         if self.several:
             return replace(measure, low=_least_size(measure), high=measure.largest * most)
-        if self.fold != "sum":
-            return measure
-        low, high = (end * most for end in (measure.low, measure.high))
-        return replace(measure, low=min(low, measure.low), high=max(high, measure.high))
+        return measure.added_up(most) if self.fold == "sum" else measure
 
     def find(self, reader: PlanReader) -> Any:
         """Return the units' cells, of all or of each group.

@@ -289,7 +289,8 @@ def _many(number: int) -> str:
 def value_and_ends(answer: Published) -> tuple[str, str, str]:
     """Return the answer and the ends of its interval, with digits that make sense together.
 
-    Ends are rounded away from the answer. A missing end is ``NO_LOWER`` or ``NO_UPPER``.
+    Ends are rounded away from the answer. A missing end is ``NO_LOWER`` or ``NO_UPPER``. With insufficient
+    budget, what rounds to nothing has no decimals: what was clipped to nothing is not known to so many.
     """
     low, high = answer.interval()
     if answer.day:
@@ -298,7 +299,15 @@ def value_and_ends(answer: Published) -> tuple[str, str, str]:
     digits = _decimals(answer)
     least = NO_LOWER if math.isinf(low) else _written(_rounded(low, digits, math.floor), digits)
     most = NO_UPPER if math.isinf(high) else _written(_rounded(high, digits, math.ceil), digits)
-    return _written(value_of(answer), digits), least, most
+    shown = _written(value_of(answer), digits), least, most
+    if not any(map(_is_nothing, shown)) or answer.flag != INSUFFICIENT_BUDGET:
+        return shown
+    value, least, most = ("0" if _is_nothing(text) else text for text in shown)
+    return value, least, most
+
+
+def _is_nothing(text: str) -> bool:
+    return "." in text and not text.strip("0.")
 
 
 def day_of(number: float) -> datetime | None:

@@ -174,7 +174,7 @@ CLAUSES: tuple[Construct, ...] = (
         ("this", "alias"),
         "`SELECT customer, SUM(x) AS t ... GROUP BY customer`",
         "SELECT AVG(t) FROM (SELECT customer, SUM(spent) AS t FROM visits GROUP BY customer) AS s",
-        "by `privacy_unit=`; `COUNT(*)`, `SUM`, `AVG` of it",
+        "by `privacy_unit=`; `COUNT(*)`, `AVG`, `MEDIAN`, `MAX` of it",
     ),
     Construct(
         "Join",

@@ -266,7 +266,7 @@ def _listed(values: Callable[[str, str], Any], table: str, column: str) -> list[
 
 
 _ROW_BY_ROW = ("expressions", "from_", "joins", "where", "with_")
-_AGGREGATES = frozenset({"Sum", "Count"})
+_AGGREGATES = frozenset({"Sum", "Count", "Max", "Min"})
 
 
 Part = tuple[Any, Scope]
@@ -566,7 +566,10 @@ def per_unit(select: Any, names: Names) -> RowRelation:
         elif type(inner).__name__ in _AGGREGATES and item.alias:
             columns[name] = (inner.key, inner.this)
         else:
-            statement.refuse(item, "per record, SUM(x) AS name and COUNT(*) AS name are read")
+            statement.refuse(
+                item,
+                "per record, SUM(x) AS name, COUNT(*) AS name, MAX(x) AS name and MIN(x) AS name are read",
+            )
     names_only: dict[str, Callable[[], Node]] = dict.fromkeys(columns, Null)
     return replace(relation, sources=(Source("", names_only),), per_unit=columns, inner=relation)
 

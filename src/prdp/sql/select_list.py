@@ -7,13 +7,13 @@ first key, ``e0`` an end of an interval. They are in no statement, since columns
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError, Words
 from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, Number, columns, conjuncts
-from prdp.plan.queries import Count, CountDistinct, Query, Sum
+from prdp.plan.queries import Count, CountDistinct, OfUnits, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
 from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
 from prdp.sql.days import DayLimits
@@ -215,6 +215,12 @@ class SelectReader:
         assert privacy_unit is not None  # noqa: S101  (such a relation has units)
         assert inner is not None  # noqa: S101
         kind, of = type(node).__name__, node.this
+        if kind in _OF_TOTALS:
+            if self._filter is not None:
+                self.refuse(node, "FILTER is not read over what a record's rows add up to")
+            read: Any = AGGREGATE_RULES[kind].rule
+            found: Node = read(Totals(self, columns, inner), node)
+            return found
         of = of.expressions[0] if kind == "Count" and type(of).__name__ == "Distinct" else of
         what, source = ("id", None)
         if type(of).__name__ == "Column":
@@ -223,14 +229,13 @@ class SelectReader:
                 self.refuse(of, f"there is no column {of.name}", f"The columns are {', '.join(columns)}.")
             what, source = known[of.name.lower()]
         if self._filter is not None or (type(of).__name__ not in {"Column", "Star"}):
-            self.refuse(node, "over records, COUNT(*), SUM(x) and AVG(x) of plain columns are answered")
+            self.refuse(node, _ANSWERED)
         if kind == "Count" and what == "id":
             return self.ask(CountDistinct(privacy_unit.id), node)
-        if kind not in {"Sum", "Avg"} or what == "id":
+        if kind not in {"Sum", "Avg"} or what not in {"sum", "count"}:
+            made = "add up to" if what in {"sum", "count"} else "have"
             self.refuse(
-                node,
-                f"{node.key.upper()} of what a record's rows add up to is not answered yet",
-                "COUNT(*), SUM(x) and AVG(x) are.",
+                node, f"{node.key.upper()} of what a record's rows {made} is not answered yet", _OF_SUMS
             )
         total = self.ask(self._unit_total(what, source, inner), node)
         if kind == "Sum":
@@ -328,6 +333,71 @@ class SelectReader:
     def refuse(self, node: Any, reason: Words, advice: Words = "") -> NoReturn:
         """Refuse a part of the statement, underlined."""
         self.names.statement.refuse(node, reason, advice)
+
+
+_OF_TOTALS = frozenset(
+    {"Max", "Min", "Median", "PercentileCont", "PercentileDisc", "Quantile", "WithinGroup"}
+)
+_ANSWERED = (
+    "over records, COUNT(*), SUM(x), AVG(x), MEDIAN(x), MIN(x) and MAX(x) of plain columns are answered"
+)
+_OF_SUMS = "COUNT(*), MEDIAN(x), MIN(x) and MAX(x) are, and of sums and counts SUM(x) and AVG(x)."
+
+
+@dataclass(slots=True)
+class Totals:
+    """Context of a quantile or an extreme over what the rows of each protected record make.
+
+    Attributes:
+        select: The list of items that it is in.
+        columns: The subquery's columns: what each makes of rows, and of what.
+        inner: The rows of the subquery.
+        fold: What the column that was read makes of a record's rows.
+    """
+
+    select: SelectReader
+    columns: Mapping[str, tuple[str, Any]]
+    inner: RowRelation
+    fold: Any = None
+
+    def row(self, node: Any, expected: Kind | None = None) -> Node:  # noqa: ARG002  (numbers alone are made)
+        """Return what of a row is folded; of rows that are counted, ones."""
+        known = {name.lower(): column for name, column in self.columns.items()}
+        if type(node).__name__ != "Column":
+            self.refuse(node, _ANSWERED)
+        if node.name.lower() not in known:
+            self.refuse(
+                node, f"there is no column {node.name}", f"The columns are {', '.join(self.columns)}."
+            )
+        self.fold, source = known[node.name.lower()]
+        names, unit = self.select.names, self.select.names.catalog.unit
+        assert unit is not None  # noqa: S101  (such a relation has units)
+        if self.fold == "id":
+            self.refuse(node, f"{node.name} names protected records", "Ask about what their rows add up to.")
+        if type(source).__name__ == "Star":
+            return Column(unit.id)  # every row of a record has it
+        reader = NodeReader(names.statement, row_leaf(self.inner.scope(names.statement), names))
+        return reader.checked(source, self.select.schema).node
+
+    def kind(self, node: Any) -> Kind | None:  # noqa: ARG002
+        """Return the kind of numbers: whether rows have them is found when the query is planned."""
+        return Kind.NUMBER
+
+    def of_keys(self, node: Any) -> Node | None:  # noqa: ARG002
+        """Return None: there are no groups."""
+        return None
+
+    def ask(self, query: Query, source: Any, part: int | None = None) -> Column:
+        """Return the placeholder of the answer about records."""
+        assert isinstance(query, OfUnits)  # noqa: S101  (quantiles and extremes alone)
+        query = replace(query, per_unit=self.fold)
+        if self.fold == "count" and query.expression is not None:
+            query = replace(query, expression=ones_unless(IsNull(query.expression)))
+        return self.select.ask(query, source, part)
+
+    def refuse(self, node: Any, reason: Words, advice: Words = "") -> NoReturn:
+        """Refuse a part of the statement, underlined."""
+        self.select.refuse(node, reason, advice)
 
 
 def unit_of(node: Any) -> str:

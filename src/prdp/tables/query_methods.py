@@ -8,6 +8,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
+from prdp.cells.units import PerUnit
 from prdp.declare.columns import Number, known_column
 from prdp.declare.exact import Exact, short_repr
 from prdp.declare.groups import Binned, bins
@@ -360,13 +361,15 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "choice",
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> Answered:
-        """Find about how large a column's largest value is.
+        """Find about how large a column's largest value is; ``per_unit`` as in ``quantile``.
 
         The answer is the upper end of a range, 9 % wide, that is chosen by how little budget lies above it.
         """
-        return self._one(Max(column, round_to=round_to), share, Options.of(method), redraw=redraw)
+        query = Max(column, round_to=round_to, per_unit=per_unit)
+        return self._one(query, share, Options.of(method), redraw=redraw)
 
     def min(
         self,
@@ -375,10 +378,12 @@ class Questions(Completed, Generic[Answered]):
         share: Exact,
         round_to: Exact | None = None,
         method: Chosen = "choice",
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> Answered:
         """Find about how small a column's smallest value is; as ``max``."""
-        return self._one(Min(column, round_to=round_to), share, Options.of(method), redraw=redraw)
+        query = Min(column, round_to=round_to, per_unit=per_unit)
+        return self._one(query, share, Options.of(method), redraw=redraw)
 
     @overload
     def quantile(
@@ -390,6 +395,7 @@ class Questions(Completed, Generic[Answered]):
         round_to: Exact | None = None,
         method: Chosen = "rank",
         unit_weighted: bool = False,
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> Answered: ...
 
@@ -403,6 +409,7 @@ class Questions(Completed, Generic[Answered]):
         round_to: Exact | None = None,
         method: Chosen = "rank",
         unit_weighted: bool = False,
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> ReleaseTable: ...
 
@@ -415,12 +422,16 @@ class Questions(Completed, Generic[Answered]):
         round_to: Exact | None = None,
         method: Chosen = "rank",
         unit_weighted: bool = False,
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> Answered | ReleaseTable:
         """Find the value below which the part ``q`` of a column's values lies, such as ``"0.99"``.
 
         The answer is the middle of a range, 0.3 % wide, that is chosen by weighted ranks. A list asks for
         several at once, which ascend together, and gives a table with a column for each.
+
+        With ``per_unit``, of a table with ``privacy_unit`` or a join, the values are those of units: the
+        ``"sum"``, ``"max"`` or ``"min"`` of the unit's rows, or how many of them have a value, ``"count"``.
 
         >>> import numpy
         >>> import prdp
@@ -429,10 +440,11 @@ class Questions(Completed, Generic[Answered]):
         ('q0.1_age', 'q0.9_age')
         """
         if isinstance(q, Iterable) and not isinstance(q, str):
-            query = Quantile(column, listed_quantiles(q), round_to=round_to, unit_weighted=unit_weighted)
+            q = listed_quantiles(q)
+        query = Quantile(column, q, round_to=round_to, unit_weighted=unit_weighted, per_unit=per_unit)
+        if isinstance(q, tuple):
             return self._several([query], share, options=Options.of(method), redraw=redraw)
-        one = Quantile(column, q, round_to=round_to, unit_weighted=unit_weighted)
-        return self._one(one, share, Options.of(method), redraw=redraw)
+        return self._one(query, share, Options.of(method), redraw=redraw)
 
     def median(
         self,
@@ -442,10 +454,11 @@ class Questions(Completed, Generic[Answered]):
         round_to: Exact | None = None,
         method: Chosen = "rank",
         unit_weighted: bool = False,
+        per_unit: PerUnit | None = None,
         redraw: bool = False,
     ) -> Answered:
         """Find the value with half of a column's values on either side; as ``quantile``."""
-        query = Quantile(column, "1/2", round_to=round_to, unit_weighted=unit_weighted)
+        query = Quantile(column, "1/2", round_to=round_to, unit_weighted=unit_weighted, per_unit=per_unit)
         return self._one(query, share, Options.of(method), redraw=redraw)
 
     def describe(self, column: str, *, share: Exact, redraw: bool = False) -> ReleaseTable:

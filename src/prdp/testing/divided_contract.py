@@ -14,6 +14,7 @@ from prdp.engines.engine import Engine
 from prdp.expressions.check import check
 from prdp.expressions.nodes import Node
 from prdp.expressions.parse import parse
+from prdp.levels import FINE_PER_OCTAVE
 from prdp.plan.divided import DividedRead, DividedRowRead, divided_levels
 from prdp.plan.reads import CellRead, KeyRead, RowRead, TopRead, UnitRead
 from prdp.policy import Policy
@@ -45,6 +46,21 @@ class DividedContract(Brevity):
             for caps in rising_caps(reading):
                 found = engine.scale_units(reading, caps, count_rows=True)
                 assert found == reference_scaled(UNITS, reading, caps, count_rows=True), (privacy_unit, caps)
+
+    def test_what_units_add_up_to_lies_in_fine_ranges(self) -> None:
+        """Fold sums and ones into ranges as fine as those of quantiles, moved into the ends of few rows."""
+        engine = self.engine(UNITS)
+        policy = PERSONAL.within(engine.schema, {})
+        ones = check(parse("CASE WHEN x IS NULL THEN 0 ELSE 1 END"), engine.schema, Kind.NUMBER, "ones")
+        for measure in (
+            Measure("v", Fraction(1), -(2**42), 2**42, per_octave=FINE_PER_OCTAVE),
+            Measure("v", Fraction(1), 3, 900, per_octave=FINE_PER_OCTAVE),
+            Measure("ones", Fraction(1), 0, 1, per_octave=FINE_PER_OCTAVE, expression=ones),
+        ):
+            for max_rows in (1, 3):
+                unit = PrivacyUnit("job", max_rows=max_rows)
+                reading = UnitRead(policy, policy.levels, unit, measure, "sum", None)
+                assert engine.fold_units(reading) == reference_units(UNITS, reading), (measure, max_rows)
 
     def test_squared_distances_are_folded_around_the_center_of_each_group(self) -> None:
         """Fold squares without groups, and by groups that a unit may be in several of."""
@@ -114,6 +130,8 @@ def divided_readings(  # noqa: PLR0917
     if groups is not None:
         yield DividedRead(rows, unit, policy.levels, "group", "max")
         yield DividedRead(rows, unit, policy.levels, "group", "min")
+        totals = replace(rows, measure=measure.added_up(3))
+        yield DividedRead(totals, unit, policy.levels, "group", "sum", of_row=measure)
 
 
 def read_condition(engine: Engine, where: str | None) -> Node | None:

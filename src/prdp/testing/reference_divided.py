@@ -82,11 +82,20 @@ def _parts(rows: Rows, reading: DividedRead) -> Iterator[tuple[int, Any]]:
         values = [value for row in group if (value := _value(row, reading)) is not None]
         match reading.part:
             case "group":
-                yield from ((place, (max if reading.fold == "max" else min)(values)) for _ in values[:1])
+                yield from ((place, _total(values, reading)) for _ in values[:1])
             case "key":
                 yield from ((place, value) for value in set(values))
             case _:
                 yield from ((place, value) for value in values)
+
+
+def _total(values: Sequence[int], reading: DividedRead) -> int:
+    """Return what is made of a unit's values in a group."""
+    if reading.fold != "sum":
+        return (max if reading.fold == "max" else min)(values)
+    assert isinstance(reading.read, CellRead)
+    assert reading.read.measure is not None
+    return max(reading.read.measure.low, min(reading.read.measure.high, sum(values)))
 
 
 def _value(row: Record, reading: DividedRead) -> Any:

@@ -68,8 +68,7 @@ def _known_truths(  # noqa: PLR0911  (one return a query)
         case Min():
             return [Fraction(_ends(valued[0])[0] if valued else 0) * round_to]
         case Quantile():
-            parts = query.at if isinstance(query.at, tuple) else (query.at,)
-            return [_quantile(valued, Fraction(part), count) * round_to for part in parts]
+            return [part * round_to for part in _quantiles(query, valued)]
         case _:
             name = type(query).__name__
             raise InvalidRequest(
@@ -94,6 +93,9 @@ def _unit_truths(plan: QueryPlan, cells: UnitCells) -> list[Fraction]:
         ends = [_ends(cell) for cell in cells.totals.cells] or [(0, 0)]
         highest, lowest = max(high for _, high in ends), min(low for low, _ in ends)
         return [(highest if isinstance(plan.query, Max) else lowest) * round_to]
+    if isinstance(plan.query, Quantile) and isinstance(cells.totals, Summary):
+        valued = sorted(cells.totals.cells, key=_ends)
+        return [part * round_to for part in _quantiles(plan.query, valued)]
     if isinstance(plan.query, CountDistinct) and isinstance(cells.rows, Summary):
         return [Fraction(cells.rows.records)]
     totals, rows = (_added_up(found) for found in (cells.totals, cells.rows))
@@ -136,8 +138,13 @@ def _ends(cell: Cell) -> tuple[int, int]:
     return low, high
 
 
-def _quantile(valued: list[Cell], part: Fraction, count: int) -> Fraction:
-    below = 0
+def _quantiles(query: Quantile, valued: list[Cell]) -> list[Fraction]:
+    parts = query.at if isinstance(query.at, tuple) else (query.at,)
+    return [_quantile(valued, Fraction(part)) for part in parts]
+
+
+def _quantile(valued: list[Cell], part: Fraction) -> Fraction:
+    below, count = 0, sum(cell.count for cell in valued)
     for cell in valued:
         below += cell.count
         if below >= part * count:

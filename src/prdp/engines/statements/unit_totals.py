@@ -376,7 +376,7 @@ def _divided(reading: DividedRead, rows: str) -> str:
     alone = reading.unit.one_row_is_all
     source, own = f"({rows})", "count(*)"
     if reading.part != "row":
-        value = "value" if reading.part == "key" else f"{reading.fold}(value) AS value"
+        value = "value" if reading.part == "key" else f"{_total_of_group(reading)} AS value"
         keys = ["id", *group, *(["value"] if reading.part == "key" else [])]
         items = ["id", *group, value, "min(budget) AS budget", *(["count(*) AS own"] if alone else [])]
         source = f"(SELECT {', '.join(items)} FROM {source} GROUP BY {', '.join(keys)})"
@@ -390,6 +390,14 @@ def _divided(reading: DividedRead, rows: str) -> str:
     numbered = f"SELECT {listed}, {', '.join(numbers)} FROM {source}"
     kept = f"{there} AND own_rows = 1" if alone else there
     return f"SELECT {listed}, {_part(reading)} AS budget FROM ({numbered}) WHERE {kept}"
+
+
+def _total_of_group(reading: DividedRead) -> str:
+    """Return what is made of a unit's values in one group; a sum is moved into its public bounds."""
+    total, read = f"{reading.fold}(value)", reading.read
+    if reading.of_row is None or not isinstance(read, CellRead) or read.measure is None:
+        return total
+    return _moved(total, read.measure.low, read.measure.high)
 
 
 def _part(reading: DividedRead | DividedRowRead) -> str:
