@@ -424,8 +424,8 @@ RULES: Mapping[str, Rule] = {**_OWN, **NUMBER_RULES, **TEXT_RULES, **MOMENT_RULE
 
 _SHARED = """
     Identifier Column DataType DataTypeParam Alias If Select From Subquery Null Not Is Table Where TableAlias
-    Paren Group Having And Or Star Union With Distinct Order Ordered RowNumber DenseRank Boolean Var Lambda Explode
-    Limit
+    Paren Group Having And Or Star Union With Distinct Order Ordered RowNumber Boolean Var Lambda Explode
+    Limit DenseRank
     LT LTE GT GTE EQ NEQ Between Add Sub Mul Neg Min Max Abs Sqrt Coalesce BitwiseRightShift BitwiseAnd
 """
 
