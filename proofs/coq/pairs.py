@@ -119,7 +119,7 @@ TESTS: Mapping[str, Sequence[str]] = {
     "warm_clip": ("warm_clip",),
     "warm_rank": ("warm_rank",),
     "tiers": ("tiers",),
-    "units": ("units", "divided"),
+    "units": ("units", "divided", "held_keys"),
 }
 """The exact tests of each mechanism that are contracts; ``units`` are those with many rows."""
 

@@ -430,4 +430,5 @@ def test_distinct_keys_of_all_groups_stay_within_the_budget(how: Dividing, least
 
 def test_keys_in_plain_python_are_those_of_the_engine() -> None:
     records = (*PAIRS, *UNITS)
-    assert keys_by_group(records, Dividing()) == list(read(records, divided(grouped=True, part="key")))
+    found = read(records, divided(grouped=True, part="key"))
+    assert keys_by_group(records, Dividing()) == [replace(one, holders=None) for one in found]

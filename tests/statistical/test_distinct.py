@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from prdp.cells.summary import KeySummary, key_edges
+from prdp.cells.columns import exact_column
+from prdp.cells.summary import KeyHolders, KeySummary, key_edges
 from prdp.levels import Levels
 from prdp.mechanisms.distinct import DistinctKeys
 from prdp.release.raw_answer import Answer
@@ -43,6 +45,46 @@ def test_answers_fit_their_own_noise_and_none_that_is_15_percent_off() -> None:
     assert fit(errors, 1) > P_THRESHOLD
     for factor in (0.85, 1.15):
         assert fit(errors, factor) < P_THRESHOLD
+
+
+def held() -> KeyHolders:
+    """Return 400 rare keys, each of 1 to 20 units that hold eight common keys besides."""
+    rare = [key for key in range(8, 408) for _ in range(1 + key % 20)]
+    part = LEVELS.quanta(LEVELS.top - 40)
+    rows = [(unit, key, part) for unit, own in enumerate(rare) for key in (*range(8), own)]
+    return KeyHolders.of(*map(exact_column, zip(*rows, strict=True)))
+
+
+def test_answers_about_units_fit_their_noise_around_what_keys_hold_once_budgets_have_moved() -> None:
+    """And neither noise that is 15 % off nor what keys held before."""
+    share, holders = Fraction(1, 3), held()
+    summary = KeySummary.held(LEVELS, holders)
+    answers = DistinctKeys.tuned(share).answers(summary, share, Seeded(SEED), RUNS)
+    edges = {answer.step.denominator for answer in answers}
+    moved = {edge: holders.clipped(edge) for edge in edges}
+    unmoved = {edge: sum(min(edge, behind) for behind in holders.sums) for edge in edges}
+
+    def errors(around: dict[int, int]) -> Any:
+        found = (
+            (answer.steps - around[answer.step.denominator]) / answer.noises[0].scale for answer in answers
+        )
+        return np.array([float(error) for error in found])
+
+    assert fit(errors(moved), 1) > P_THRESHOLD
+    for factor in (0.85, 1.15):
+        assert fit(errors(moved), factor) < P_THRESHOLD
+    assert fit(errors(unmoved), 1) < P_THRESHOLD
+
+
+def test_rare_keys_are_counted_with_what_their_units_need_nowhere_else() -> None:
+    """Undivided, a unit has nine times as much for its rare key."""
+    share, summary = Fraction(1, 3), KeySummary.held(LEVELS, held())
+
+    def error(keys: KeySummary) -> float:
+        answers = DistinctKeys.tuned(share).answers(keys, share, Seeded(SEED), 400)
+        return float(np.median([abs(float(answer.steps * answer.step - 408)) for answer in answers]))
+
+    assert error(summary) < error(replace(summary, holders=None)) / 3
 
 
 @pytest.mark.parametrize(("budget", "records"), [(2, 1), (Fraction(1, 10), 400)])

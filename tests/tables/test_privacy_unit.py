@@ -199,6 +199,31 @@ def test_customers_are_counted_in_each_group_that_they_have_rows_in() -> None:
     assert true_answers(groups, prdp.count_distinct("o_custkey"))[2] == 0
 
 
+def visits(**options: Any) -> prdp.Table:
+    """Return visits of people who all go to eight shops, and each to one of 300 that few others go to."""
+    rare = [shop for shop in range(8, 308) for _ in range(1 + shop % 20)]
+    rows = [(person, shop) for person, own in enumerate(rare) for shop in (*range(8), own)]
+    person, shop = (np.array(column) for column in zip(*rows, strict=True))
+    source = {"person": person, "shop": shop}
+    return prdp.open(source, policy="1", privacy_unit="person", name="visits", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_rows": 16}], ids=["max_rows not declared", "max_rows"])
+def test_budgets_that_common_keys_do_not_need_count_rare_ones(options: Mapping[str, Any]) -> None:
+    """With a ninth of a person's budget behind each shop, every tenth shop is missing."""
+    answers = simulate(
+        visits(synthetic=True, **options), prdp.count_distinct("shop"), share=1, runs=41, seed=1
+    )
+    assert np.median([abs(answer.value - 308) for answer in answers]) < 308 / 50
+
+
+def test_different_keys_of_units_are_one_question_in_python_and_sql() -> None:
+    table = visits()
+    (row,) = table.sql("SELECT COUNT(DISTINCT shop) FROM visits", share="1/2").values
+    assert row == (table.count_distinct("shop", share="1/2").value,)
+    assert table.remaining == Fraction(1, 2)
+
+
 @pytest.mark.parametrize("by", [None, "o_orderstatus"])
 def test_quantiles_largest_values_and_different_values_come_close_to_the_truth(by: str | None) -> None:
     table: Any = orders(synthetic=True)

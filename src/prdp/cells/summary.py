@@ -21,6 +21,8 @@ from prdp.cells.columns import (
     Places,
     exact_column,
     kept,
+    narrowed,
+    numbered,
     over,
     plus,
     product,
@@ -464,6 +466,95 @@ def key_edges(levels: Levels) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class KeyHolders:
+    """Units by the keys that they hold, each with an equal part of its unit's budget behind every one.
+
+    Units with the same keys are one row: the fewest keys first, then in the order of their keys. So a row's
+    place is told by its own keys, whatever others there are.
+
+    Attributes:
+        number: How many keys the units of each row hold.
+        keys: The keys of each row, one row after the other, numbered in the order of their values.
+        quanta: What the units of each row have behind each of their keys, in quanta.
+    """
+
+    number: Column = field(repr=False)
+    keys: Column = field(repr=False)
+    quanta: Column = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for column in (self.number, self.keys, self.quanta):
+            kept(column)
+
+    @classmethod
+    def of(cls, holder: Column, key: Column, quanta: Column) -> KeyHolders:
+        """Return the holders of keys, from a row for each key of a holder; what is behind them is equal.
+
+        >>> rows = [7, 3, 3, 4, 4], [10, 30, 20, 20, 30], [9, 5, 5, 1, 1]
+        >>> found = KeyHolders.of(*map(exact_column, rows))
+        >>> found.number.tolist(), found.keys.tolist(), found.quanta.tolist()
+        ([1, 2], [0, 1, 2], [9, 6])
+        """
+        key = numbered(key)[1].astype(np.int64)
+        order = np.lexsort((key, holder))
+        starts = runs([holder[order]], len(order))
+        many = np.diff(np.append(starts, len(order)))
+        numbers, keys, behind = [many[:0]], [key[:0]], [quanta[:0]]
+        for number in np.unique(many).tolist():
+            places = order[starts[many == number][:, np.newaxis] + np.arange(number)]
+            held = key[places]
+            by_keys = np.lexsort(held.T[::-1])
+            firsts = runs(list(held[by_keys].T), len(held))
+            numbers.append(np.full(len(firsts), number))
+            keys.append(held[by_keys[firsts]].ravel())
+            behind.append(totals_from(firsts, quanta[places[by_keys, 0]]))
+        return cls(np.concatenate(numbers), np.concatenate(keys), narrowed(np.concatenate(behind)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeyHolders):
+            return NotImplemented
+        return same((self.number, self.keys, self.quanta), (other.number, other.keys, other.quanta))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def sums(self) -> list[int]:
+        """What is behind each key."""
+        return totals_at(self.keys, np.repeat(self.quanta, self.number), int(self.keys.max(initial=-1)) + 1)
+
+    def clipped(self, most: int) -> int:
+        """Return the total of what keys hold of so much each, where units move what is left over.
+
+        First a key keeps what is behind it, of the first rows first. Then each row in turn offers what has
+        come back to its keys, in their order, and each of them keeps what it has room for.
+
+        >>> holders = KeyHolders.of(*map(exact_column, ([1, 2, 2], [10, 10, 20], [8, 4, 4])))
+        >>> sum(min(8, total) for total in holders.sums), holders.clipped(8)
+        (12, 16)
+        """
+        sums = self.sums
+        total_found = sum(min(most, behind) for behind in sums)
+        if max(sums, default=0) <= most:
+            return total_found
+        whose = np.repeat(np.arange(len(self.number)), self.number)
+        order = np.argsort(self.keys, kind="stable")
+        part, key = self.quanta[whose[order]], self.keys[order]
+        reached = np.cumsum(part if sum(sums) < 1 << 63 else part.astype(object))
+        below = exact_column([0, *accumulate(sums)])
+        came_back = np.clip(reached - below[key] - most, 0, part)
+        left = totals_at(whose[order], came_back, len(self.number))
+        room = [max(0, most - behind) for behind in sums]
+        offering = np.array([amount > 0 for amount in left], dtype=bool)[whose]
+        offering &= np.array([amount > 0 for amount in room], dtype=bool)[self.keys]
+        for row, held in zip(whose[offering].tolist(), self.keys[offering].tolist(), strict=True):
+            moved = min(left[row], room[held])
+            left[row] -= moved
+            room[held] -= moved
+            total_found += moved
+        return total_found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class KeySummary:
     """All keys of a table, by what the budgets of each one's records add up to; in columns.
 
@@ -476,12 +567,14 @@ class KeySummary:
         edge: The place of the last edge that is not above the sums; -1 below the first. Ascending.
         count: The number of keys.
         total: The exact total of their sums, in quanta.
+        holders: Where budgets of units are divided among their keys, which units hold which.
     """
 
     levels: Levels
     edge: Column = field(repr=False)
     count: Column = field(repr=False)
     total: Column = field(repr=False)
+    holders: KeyHolders | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for column in self._columns:
@@ -502,10 +595,17 @@ class KeySummary:
         totals = exact_column(totals_at(which, quanta, len(edges)))
         return cls(levels, edges.astype(np.int64) - 1, counts.astype(np.int64), totals)
 
+    @classmethod
+    def held(cls, levels: Levels, holders: KeyHolders) -> KeySummary:
+        """Return the summary of keys among which units divide their budgets."""
+        return replace(cls.of(levels, holders.sums), holders=holders)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeySummary):
             return NotImplemented
-        return self.levels == other.levels and same(self._columns, other._columns)
+        return (self.levels, self.holders) == (other.levels, other.holders) and same(
+            self._columns, other._columns
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -533,6 +633,12 @@ class KeySummary:
         return tuple(
             below + edge * (keys - passed) for edge, below, passed in zip(edges, totals, counts, strict=False)
         )
+
+    def clipped_at(self, place: int) -> int:
+        """Return the total clipped at one edge, with what units have left over moved to their other keys."""
+        if self.holders is None:
+            return self.clipped()[place]
+        return self.holders.clipped(key_edges(self.levels)[place])
 
 
 @dataclass(frozen=True, slots=True)

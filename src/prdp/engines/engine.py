@@ -43,6 +43,7 @@ class UnitEngine(Protocol):
     def divided(self, reading: DividedRead) -> Sequence[Any]:
         """Return what counts of units as records, each with an equal part of its unit's budget.
 
+        Of keys also which units hold which (``KeyHolders``).
         The number of parts and the parts come from one read: proofs/divided.md.
 
         Raises:

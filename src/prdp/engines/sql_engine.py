@@ -26,7 +26,7 @@ from prdp.engines.origins import Origins
 from prdp.engines.progress import read_or_fail, stoppable, unreported, watched
 from prdp.engines.statements.cells import Arrays, CellStatement, plan_statement, rows_statement, statement
 from prdp.engines.statements.keys import (
-    KeyStatement,
+    HeldKeyStatement,
     MassStatement,
     TopStatement,
     joined_mass_statement,
@@ -443,7 +443,7 @@ class SqlEngine(InOneProcess):
             return squared_distances(reading, rows)
         return one_in_each_group(reading, rows) if reading.once else rows
 
-    def _divided(self, reading: DividedRead) -> Sequence[CellStatement | KeyStatement | TopStatement]:
+    def _divided(self, reading: DividedRead) -> Sequence[CellStatement | HeldKeyStatement | TopStatement]:
         rows = divided_rows(reading, self.schemas, self.database.slots)
         return divided_statements(reading, rows)
 

@@ -107,7 +107,7 @@ class DistinctKeys:
 
     def total(self, summary: KeySummary, share: Fraction, tuning: Tuning, place: int) -> Noisy:
         """Return the noisy total of the keys' sums, clipped at the edge that belongs to a place."""
-        total = summary.clipped()[_edge(summary, tuning, place)]
+        total = summary.clipped_at(_edge(summary, tuning, place))
         scale = 1 / (share * tuning.answer * summary.levels.quantum)
         return Noisy((total,), (DiscreteLaplace(scale),))
 

@@ -7,7 +7,17 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prdp.cells.summary import Cell, CellKey, KeySummary, Summary, TopSummary, key_edges, magnitude_key
+from prdp.cells.columns import exact_column
+from prdp.cells.summary import (
+    Cell,
+    CellKey,
+    KeyHolders,
+    KeySummary,
+    Summary,
+    TopSummary,
+    key_edges,
+    magnitude_key,
+)
 from prdp.declare.columns import column_of
 from prdp.expressions.evaluate import evaluate
 from prdp.plan.divided import DividedRead, DividedRowRead
@@ -26,19 +36,20 @@ from prdp.testing.reference import (
 
 @dataclass(frozen=True, slots=True)
 class UnitPartFound:
-    """A part of a unit: its group, its value and its part of the unit's budget."""
+    """A part of a unit: its group, its value, its part of the unit's budget, and which unit it is."""
 
     group: int
     value: Any
     budget: float
+    unit: int
 
 
 def divided_parts(source: Source, reading: DividedRead) -> Iterator[UnitPartFound]:
     """Yield the parts of every unit that takes part."""
-    for rows, budget in _units(source, reading):
+    for unit, (rows, budget) in enumerate(_units(source, reading)):
         parts = list(_parts(rows, reading))
         for group, value in parts:
-            yield UnitPartFound(group, value, min(budget, float(reading.levels.at_most)) / len(parts))
+            yield UnitPartFound(group, value, min(budget, float(reading.levels.at_most)) / len(parts), unit)
 
 
 def reference_divided(source: Source, reading: DividedRead) -> tuple[Any, ...]:
@@ -113,14 +124,30 @@ def _found(parts: Sequence[UnitPartFound], read: Any) -> Summary | KeySummary | 
         case CellRead():
             return _cells(parts, read)
         case KeyRead():
-            most, sums = key_edges(read.levels)[-1], defaultdict[Hashable, int](int)
-            for part in parts:
-                level = read.levels.index(part.budget)
-                if level is not None:
-                    sums[part.value] += min(read.levels.quanta(level), most)
-            return KeySummary.of(read.levels, sums.values())
+            return KeySummary.held(read.levels, _holders(parts, read))
         case _:
             return TopSummary(_cells(parts, read.records), _tops(parts, read.keys))
+
+
+def _holders(parts: Sequence[UnitPartFound], read: KeyRead) -> KeyHolders:
+    """Return the units that hold the same keys as one, the fewest keys first, then in the order of keys."""
+    most, held = key_edges(read.levels)[-1], defaultdict[int, list[UnitPartFound]](list)
+    for part in parts:
+        held[part.unit].append(part)
+    rows: dict[tuple[Any, ...], int] = defaultdict(int)
+    for own in held.values():
+        level = read.levels.index(own[0].budget)
+        if level is not None:
+            rows[tuple(sorted(part.value for part in own))] += min(read.levels.quanta(level), most)
+    listed = sorted(rows, key=lambda keys: (len(keys), keys))
+    numbers = {
+        value: place for place, value in enumerate(sorted({value for keys in listed for value in keys}))
+    }
+    return KeyHolders(
+        exact_column(map(len, listed)),
+        exact_column(numbers[value] for keys in listed for value in keys),
+        exact_column(rows[keys] for keys in listed),
+    )
 
 
 def _cells(parts: Sequence[UnitPartFound], read: CellRead) -> Summary:

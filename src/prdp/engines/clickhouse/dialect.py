@@ -358,7 +358,7 @@ def _aggregate(node: exp.Expression) -> exp.Expression:
 
 
 def _around_aggregate(node: exp.Expression) -> exp.Expression:
-    counts = isinstance(node.this, exp.Count | exp.RowNumber)
+    counts = isinstance(node.this, exp.Count | exp.RowNumber | exp.DenseRank)
     return call("toInt64", node) if counts else node
 
 
@@ -425,7 +425,7 @@ RULES: Mapping[str, Rule] = {**_OWN, **NUMBER_RULES, **TEXT_RULES, **MOMENT_RULE
 _SHARED = """
     Identifier Column DataType DataTypeParam Alias If Select From Subquery Null Not Is Table Where TableAlias
     Paren Group Having And Or Star Union With Distinct Order Ordered RowNumber Boolean Var Lambda Explode
-    Limit
+    Limit DenseRank
     LT LTE GT GTE EQ NEQ Between Add Sub Mul Neg Min Max Abs Sqrt Coalesce BitwiseRightShift BitwiseAnd
 """
 

@@ -426,6 +426,7 @@ MARIADB = Dialect(
             ),
             *("Max", "Min", "NEQ", "Neg", "Not", "Null", "Or", "Order", "Ordered", "Paren", "RowNumber"),
             *(
+                "DenseRank",
                 "Split",
                 "Star",
                 "Sum",

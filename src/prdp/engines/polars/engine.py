@@ -82,6 +82,9 @@ class _Scope:
         if isinstance(node.this, exp.RowNumber):
             order = [self.write(one.this) for one in node.args["order"].expressions]
             return pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(parts, order_by=order)
+        if isinstance(node.this, exp.DenseRank):  # of all rows
+            (by,) = node.args["order"].expressions
+            return self.write(by.this).rank("dense").cast(pl.Int64)
         return self.write(node.this).over(parts)
 
     def _filtered(self, node: exp.Filter) -> pl.Expr:

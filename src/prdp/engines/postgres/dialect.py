@@ -363,6 +363,7 @@ POSTGRES = Dialect(
                 "Ordered",
                 "Paren",
                 "RowNumber",
+                "DenseRank",
                 "Sqrt",
                 "Star",
                 "StartsWith",

@@ -433,7 +433,7 @@ _SHARED = frozenset(
             "Not",
             "Null",
         ),
-        *("Or", "Order", "Ordered", "Paren", "RowNumber", "Sqrt", "Sub", "Subquery", "Table"),
+        *("Or", "Order", "Ordered", "Paren", "RowNumber", "DenseRank", "Sqrt", "Sub", "Subquery", "Table"),
         *("TableAlias", "Transform", "Tuple", "Union", "Var", "Where", "Window", "With"),
     }
 )

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from prdp.cells.columns import kept
+from prdp.cells.columns import exact_column, kept, product
 from prdp.cells.key_masses import KeyMasses
-from prdp.cells.summary import CellColumns, KeySummary, Summary, key_edges
+from prdp.cells.summary import CellColumns, KeyHolders, KeySummary, Summary, key_edges
 from prdp.declare.groups import Grouping, GroupKey
 from prdp.engines.duckdb.column_types import fits_64_bits, is_native_integer
 from prdp.engines.row_sql.expressions import to_sql
@@ -49,11 +49,38 @@ class KeyStatement:
         edge, total = filled(found["edge"], -1), wide(found, "total")
         group = filled(found["grp"], -1) if groups else np.zeros(len(edge), dtype=np.int64)
         order = np.lexsort((edge, group))
-        columns = [kept(column[order]) for column in (edge, filled(found["n"], 0), total)]
+        edge, count, total = (kept(column[order]) for column in (edge, filled(found["n"], 0), total))
         ends = np.searchsorted(group[order], np.arange(1 + (len(groups.keys) if groups else 1))).tolist()
         return tuple(
-            KeySummary(self.reading.levels, *(column[first:last] for column in columns))
+            KeySummary(self.reading.levels, edge[first:last], count[first:last], total[first:last])
             for first, last in pairwise(ends)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKeyStatement:
+    """SQL that lists which units hold which values; its columns are grp, place, holder, level and n.
+
+    Places and holders are numbers of values and of units; units that hold one value alone are counted.
+    """
+
+    sql: str
+    reading: KeyRead
+
+    def summaries(self, found: Arrays) -> tuple[KeySummary, ...]:
+        """Return the values of each group, with the units that hold them."""
+        levels, groups = self.reading.levels, self.reading.groups
+        most = key_edges(levels)[-1]
+        by_level = exact_column(min(levels.quanta(level), most) for level in range(levels.top + 1))
+        quanta = product(by_level[filled(found["level"], 0)], filled(found["n"], 0))
+        holder, place = filled(found["holder"], 0), filled(found["place"], 0)
+        holder = np.where(holder == 0, -np.arange(1, len(holder) + 1), holder)
+        group = filled(found["grp"], -1) if groups else np.zeros(len(place), dtype=np.int64)
+        order = np.argsort(group, kind="stable")
+        ends = np.searchsorted(group[order], np.arange(1 + (len(groups.keys) if groups else 1))).tolist()
+        return tuple(
+            KeySummary.held(levels, KeyHolders.of(holder[rows], place[rows], quanta[rows]))
+            for rows in (order[first:last] for first, last in pairwise(ends))
         )
 
 
@@ -119,6 +146,30 @@ def keys_of(reading: KeyRead, leveled: str) -> KeyStatement:
     placed = f"SELECT {group}{_edge_sql(edges, 0, len(edges))} AS edge, mass FROM ({masses})"
     summed = f"SELECT {group}edge, count(*) AS n, sum(mass) AS total FROM ({placed}) GROUP BY {group}edge"
     return KeyStatement(f"SELECT {group}edge, n, {halves('total')} FROM ({summed})", reading)
+
+
+def held_keys_of(reading: KeyRead, inner: str) -> HeldKeyStatement:
+    """Write the statement for parts of units, each a value of a unit in a group, with its part of the budget.
+
+    Args:
+        reading: The values, and the levels of parts.
+        inner: A FROM clause of parts: id, value, budget and grp.
+    """
+    group = "grp, " if reading.groups else ""
+    leveled = f"SELECT {group}id, value, {level_sql(reading.levels)} AS level FROM {inner}"
+    held = (
+        f"SELECT {group}id, value, level, count(*) OVER (PARTITION BY {group}id) AS held "
+        f"FROM ({leveled}) WHERE level IS NOT NULL"
+    )
+    numbered = (
+        f"SELECT {group}level, held, dense_rank() OVER (ORDER BY value) AS place, "
+        f"dense_rank() OVER (ORDER BY id) AS holder FROM ({held})"
+    )
+    apart = (
+        f"SELECT {group}level, place, CASE WHEN held > 1 THEN holder ELSE 0 END AS holder FROM ({numbered})"
+    )
+    keys = f"{group}place, holder, level"
+    return HeldKeyStatement(f"SELECT {keys}, count(*) AS n FROM ({apart}) GROUP BY {keys}", reading)
 
 
 def _edge_sql(edges: Sequence[int], low: int, high: int) -> str:

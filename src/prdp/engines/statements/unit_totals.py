@@ -36,9 +36,9 @@ from prdp.engines.statements.cells import (
     wide,
 )
 from prdp.engines.statements.keys import (
-    KeyStatement,
+    HeldKeyStatement,
     TopStatement,
-    keys_of,
+    held_keys_of,
     leveled_of,
     tops_of,
 )
@@ -351,7 +351,9 @@ def divided_rows(reading: DividedRead, schemas: Mapping[str, Schema], views: Map
     return rows_of_table(reading.rows, schema, records, value)
 
 
-def divided_statements(reading: DividedRead, rows: str) -> list[CellStatement | KeyStatement | TopStatement]:
+def divided_statements(
+    reading: DividedRead, rows: str
+) -> list[CellStatement | HeldKeyStatement | TopStatement]:
     """Write the statements of a read, as of records whose budgets are the parts of their units' budgets.
 
     Args:
@@ -363,7 +365,7 @@ def divided_statements(reading: DividedRead, rows: str) -> list[CellStatement | 
         case CellRead():
             return [cells_of(reading.read, inner)]
         case KeyRead():
-            return [keys_of(reading.read, leveled_of(reading.read, inner))]
+            return [held_keys_of(reading.read, inner)]
         case TopRead(keys, records):
             return [cells_of(records, inner), tops_of(keys, leveled_of(keys, inner))]
 
@@ -386,7 +388,7 @@ def _divided(reading: DividedRead, rows: str) -> str:
         f"count(CASE WHEN {there} THEN 1 END) {_OVER} AS number",
         *([f"{own} {_OVER} AS own_rows"] if alone else []),
     ]
-    listed = ", ".join([*group, "value"])
+    listed = ", ".join([*group, *(["id"] if isinstance(reading.read, KeyRead) else []), "value"])
     numbered = f"SELECT {listed}, {', '.join(numbers)} FROM {source}"
     kept = f"{there} AND own_rows = 1" if alone else there
     return f"SELECT {listed}, {_part(reading)} AS budget FROM ({numbered}) WHERE {kept}"
