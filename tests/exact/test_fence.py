@@ -13,7 +13,6 @@ from prdp.cells.summary import Summary
 from prdp.mechanisms._threshold import Fence, PointFinder, Points, RecordCandidates, SparingCandidates, Tuning
 from prdp.mechanisms.clip import Clip
 from prdp.noise.laws import Gated, Law
-from prdp.noise.permute_and_flip import PermuteAndFlip
 from prdp.release.bias import Clipping
 from prdp.testing.mechanism_contract import Twin
 from tests.exact.pulls import chance_of_more
@@ -165,7 +164,7 @@ def test_penalties_are_those_of_the_definition() -> None:
     """What a point clips, ``times`` over, and what lacks two octaves lower: worked out from the records."""
     summary = summary_of([RECORDS[2]] * 3 + [RECORDS[4]] * 2)
     tuning = replace(TUNING, fence=Fence())
-    drawn: PermuteAndFlip = FINDER.drawn(RecordCandidates(summary), Fraction(1), tuning)
+    drawn = FINDER.drawn(RecordCandidates(summary), Fraction(1), tuning)
     points = Points.spanning(summary, tuning.stride)
     climbs = tuning.climbs(points.heights, points.usual)
     for place, charge in enumerate(drawn.penalties):

@@ -20,8 +20,7 @@ from prdp.mechanisms._threshold import PointFinder, Tuning, evidence
 from prdp.mechanisms.truncate import CutCandidates, Truncate, Truncation, candidate_points
 from prdp.noise.discrete_laplace import DiscreteLaplace
 from prdp.noise.entropy import Entropy
-from prdp.noise.laws import Gated, Noisy
-from prdp.noise.permute_and_flip import PermuteAndFlip
+from prdp.noise.laws import Gated, Law, Noisy
 from prdp.release.raw_answer import Answer
 from prdp.testing.exact_loss import TOLERANCE, largest_log_ratio
 from prdp.testing.mechanism_contract import untied
@@ -265,12 +264,12 @@ def test_a_release_with_noise_15_percent_too_small_is_caught() -> None:
 
 
 def test_the_choice_keeps_to_its_part_and_that_by_clipped_mass_does_not() -> None:
-    def right(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
+    def right(pairs: Pairs, share: Fraction) -> Law:
         candidates = CutCandidates(FORMS["paths"](pairs), share)
         weight = evidence(candidates, share, TUNING) * LEVELS.quantum
         return FINDER.choice(candidates.masses(2, 1), weight, TUNING, candidates.heights(2))
 
-    def wrong(pairs: Pairs, share: Fraction) -> PermuteAndFlip:
+    def wrong(pairs: Pairs, share: Fraction) -> Law:
         candidates = CutCandidates(FORMS["paths"](pairs), share)
         weight = evidence(candidates, share, TUNING) * LEVELS.quantum
         return FINDER.choice(clipped_masses(pairs, 2, 1), weight, TUNING, candidates.heights(2))

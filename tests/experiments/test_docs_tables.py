@@ -78,8 +78,8 @@ def sentences() -> Iterator[str]:
     yield f"that reading is behind on Bank and CBP, and {100 * ahead:.0f} % ahead on SF"
 
     slack = {d: FOUND["readings", d, "max", THREE_QUARTERS] for d in ("Normal(50k)", "Bank")}
-    off = [figures.trimmed / (figures.printed or 1) for figures in slack.values()]
-    yield "Normal(50k) still errs by {:.2g} times the printed figure, and Bank by {:.2g} times".format(*off)
+    worse = [figures.trimmed / (figures.printed or 1) for figures in slack.values()]
+    yield "Normal(50k) still errs by {:.2g} times the printed figure, and Bank by {:.2g} times".format(*worse)
 
     sampled = [
         figures.trimmed / table_3(key[1], key[2], "default").trimmed
