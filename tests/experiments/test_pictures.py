@@ -89,4 +89,8 @@ def test_ratios_are_those_of_the_seconds_beside_them() -> None:
     times = timed()
     ours = {one.question: one.seconds for one in times if one.library == "prdp"}
     for one in times:
-        assert one.times_prdp == pytest.approx(one.seconds / ours[one.question], rel=0.03)
+        half = 0.005  # seconds are written to hundredths, ratios to tenths
+        least, most = (
+            (one.seconds + sign * half) / (ours[one.question] - sign * half) + sign * 0.05 for sign in (-1, 1)
+        )
+        assert least <= one.times_prdp <= most
