@@ -201,7 +201,7 @@ def factor_of(clipping: Clipping, masses: Sequence[int], steps: int, share: Frac
     sides_of = [rule.visible(weights, weights, 1)]
     depth = float(TUNING.fall / TUNING.seen)
     caps = in_caps(exact_column([steps]), clipping.at / share)
-    (place,) = rule.selected(clipping, (scale,), depth, sides_of, caps)[0]
+    (place,) = rule.selected(clipping, (scale,), depth, sides_of, caps, weights[np.newaxis])[0]
     return SUM_MENU[place]
 
 
@@ -266,6 +266,47 @@ def test_where_signs_cancel_an_end_is_far_by_what_the_octaves_add_up_to() -> Non
     much, little = (flat_on_both_sides(mass, clipping) for mass in (600, 1))
     assert much == [SUM_MENU[-1]] * 2
     assert little == [SUM_MENU[0]] * 2
+
+
+LIGHT = 100.0  # of a budget mass over the share: half of what is visible in one octave
+BELOW = 0.5 ** (0.5 + np.arange(OCTAVES))
+"""What octaves of mass one come to, in caps."""
+
+
+def factor_where_none_is_visible(answer: float, masses: Any, *, spans: int = 1) -> Any:
+    """Return the factor of an answer in caps, with these masses over the share."""
+    clipping = Clipping(
+        *(Fraction(500), Fraction(10**7), Fraction(38, 100), Fraction(8, 5), 2), blind=False, spans=spans
+    )
+    rule = TailRule(SUM_MENU, Fraction(2, 100), Fraction(1))
+    own = np.array([[masses]], dtype=np.float64)
+    sides = [rule.visible(own[:, 0], own[:, 0], 1)]
+    assert (sides[0][1] < 0).all()
+    (place,) = rule.selected(clipping, (Fraction(860),), 4.2, sides, np.array([answer]), own)[0]
+    return SUM_MENU[place]
+
+
+def test_an_answer_shows_records_just_below_the_point_that_no_octave_does() -> None:
+    light = np.full(OCTAVES, LIGHT)
+    assert factor_where_none_is_visible(LIGHT * BELOW.sum(), light) < 2
+    assert factor_where_none_is_visible(LIGHT * BELOW.sum(), light, spans=2) == SUM_MENU[-1]
+
+
+def test_an_answer_of_records_far_below_the_point_shows_none_near_it() -> None:
+    """The wrong twin takes all of the answer for records near the point: as if nothing lay below."""
+    low = np.where(np.arange(OCTAVES) >= 1, 1.9 * LIGHT, 0)
+    answer = float(low @ BELOW)
+    assert factor_where_none_is_visible(answer, low) > factor_where_none_is_visible(answer, 0 * low)
+
+
+@pytest.mark.parametrize("answer", [60.0, 100.0, 200.0])
+def test_a_smaller_answer_has_no_smaller_factor(answer: float) -> None:
+    """So noise that makes an interval's end too low never makes its factor smaller.
+
+    An end that is cut off by the answer's size is another matter: these are too large for that.
+    """
+    masses = np.full(OCTAVES, LIGHT / 2)
+    assert factor_where_none_is_visible(answer, masses) >= factor_where_none_is_visible(answer + 20, masses)
 
 
 def test_half_octaves_are_on_the_ladder() -> None:

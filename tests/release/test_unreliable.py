@@ -98,7 +98,7 @@ def opened(columns: Columns) -> prdp.Table:
 
 @pytest.mark.parametrize("asked", ["std", "variance"])
 def test_a_policy_of_steps_leaves_an_unreliable_answer(asked: str, areas: Columns) -> None:
-    answer = getattr(opened(areas), asked)("balance", share="1/16")
+    answer = getattr(opened(areas), asked)("balance", share="1/64")
     assert spans_limits(answer.between(Fraction(19, 20), None), answer.ends)
     assert answer.flag == "unreliable"
     assert MEANING in " ".join(str(answer).split())
@@ -120,8 +120,8 @@ def test_sql_says_it_of_an_answer_and_of_what_is_computed_from_it(areas: Columns
     answers = opened(areas).sql(
         "SELECT STDDEV_POP(balance) AS s, STDDEV_POP(balance) / 2 + COUNT(*) AS half, STDDEV(balance) AS one "
         "FROM t",
-        share="3/16",
-        shares={"s": "1/16", "half": "1/8"},
+        share="3/64",
+        shares={"s": "1/64", "half": "1/32"},
     )
     for cell in answers.rows[0]:
         assert isinstance(cell, Release | ComputedAnswer)
@@ -134,7 +134,7 @@ def test_the_command_line_says_it(tmp_path: Path, areas: Columns) -> None:
     pq.write_table(pa.table(areas), data)
     found = CliRunner().invoke(
         app,
-        ["ask", "SELECT STDDEV_POP(balance) FROM t", "--share", "1/16", "--table", str(data),
+        ["ask", "SELECT STDDEV_POP(balance) FROM t", "--share", "1/64", "--table", str(data),
          "--policy", STEPS, "--bounds", "balance=0:10000", "--ledger", str(tmp_path / "l.ledger")],
     )  # fmt: skip
     assert found.exit_code == 0, found.output

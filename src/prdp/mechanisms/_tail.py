@@ -46,6 +46,12 @@ _SLACK = 1.25  # of the mass that the choice leaves in an octave
 _ROOM = 3.0  # times the expected pull that an end allows for
 _CAP = 2.0  # times the answer: an end further away is of a smaller tail factor
 _LEAST_RISE = 1.05
+_NEAR = 8.0  # scales of its noise that what an answer shows just below the threshold must pass
+_TAKEN_OFF = 2.0  # of those scales, so that chance does not make it larger
+_BEYOND = 2.0  # times the mass of the octave at which the choice stops: what lies beyond the threshold
+_SPREAD = 0.2  # of what farther octaves come to, as it is not known where in an octave its values are
+_ROUNDS = 40  # of a bisection
+_LARGEST_POWER = 600.0  # of e, that a float holds
 # The same, of lean tables where the choice stopped far below the records: experiments/choosing/stopped.py.
 _BOTTOM = 1.5  # octaves above the first point within which it stops then
 _FAINT = 80.0  # noisy mass below the point, each octave by its values, up to which it shows no records
@@ -68,15 +74,15 @@ def octaves_below(high: Column, caps: Column) -> Places:
 
 
 def in_caps(steps: Column, cap: Fraction) -> Floats:
-    """Return the sizes of answers in caps of so many steps; whole numbers that no float holds exactly so.
+    """Return answers in caps of so many steps; whole numbers that no float holds exactly so.
 
     >>> huge = np.array([-(10**400)], dtype=object)
     >>> in_caps(np.array([-6, 3]), Fraction(3)).tolist(), in_caps(huge, Fraction(10**399)).tolist()
-    ([2.0, 1.0], [10.0])
+    ([-2.0, 1.0], [-10.0])
     """
     if steps.dtype != object:
-        return np.abs(steps.astype(np.float64)) * float(1 / cap)
-    return np.array([float(abs(one) / cap) for one in steps.tolist()], dtype=np.float64)
+        return steps.astype(np.float64) * float(1 / cap)
+    return np.array([float(one / cap) for one in steps.tolist()], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class TailRule:
 
         Args:
             masses: Noisy masses, times the share: a row for each answer, a column for each octave and side.
-            caps: The answers' sizes, in caps of mass 1/share.
+            caps: The answers, in caps of mass 1/share.
             seen: The part of the share that a unit of clipped mass weighs.
             left: By how much the log-weight falls on the way from the point to the last one, and how many
                 octaves the point is above the first one.
@@ -145,7 +151,7 @@ class TailRule:
         if height > _BOTTOM:
             return np.zeros(len(caps), dtype=bool)
         halves = 0.5 ** (np.arange(masses.shape[1]) % OCTAVES)
-        found: NDArray[np.bool_] = (seen * caps < climb + _DOUBT) & (masses @ halves < _FAINT)
+        found: NDArray[np.bool_] = (seen * np.abs(caps) < climb + _DOUBT) & (masses @ halves < _FAINT)
         return found
 
     def on(self, clipping: Clipping, below: int, above: int) -> Clipping:
@@ -159,7 +165,8 @@ class TailRule:
         depth: float,
         sides: Sequence[tuple[Floats, Places]],
         caps: Floats,
-        both: Floats | None = None,
+        own: Floats,
+        whole: tuple[Floats, int] | None = None,
     ) -> Places:
         """Return which tail factor each answer gets, a column for each side; answers share the given facts.
 
@@ -168,25 +175,35 @@ class TailRule:
             scales: The scales of the noises.
             depth: The mass of the octave at which the choice of a threshold stops, times the share.
             sides: For values below and above zero, or for all of them, what ``visible`` returns.
-            caps: The sizes of the answers, in caps of mass 1/share.
-            both: The answers' own masses by side and octave: of those that are visible it is known how much
-                there is, where values of both signs may cancel.
+            caps: The answers, in caps of mass 1/share.
+            own: The answers' own masses by side and octave.
+            whole: What the records of the own masses come to, in caps, and of how many answers that is the
+                sum; None for the answers themselves.
         """
         unit = _CAP_STEPS * self.share / clipping.at
         reach = _reach(self.menu, _scaled(clipping, self.share), tuple(unit * each for each in scales))
         signed = len(sides) > 1
-        if both is not None and signed:
+        total, answers = whole or (caps, 1)
+        noise = math.sqrt(answers * sum(float(unit * each / _CAP_STEPS) ** 2 for each in scales))
+        caps = np.abs(caps)
+        if signed:
             cancel = np.logical_and.reduce([octave >= 0 for _, octave in sides])
-            there = _added_up(np.where(both > self.threshold, both, 0), reach.above)
+            there = _added_up(np.where(own > self.threshold, own, 0), reach.above)
             caps = np.where(cancel, np.maximum(caps, there), caps)
         sizes = _CAP_STEPS * caps
         found = np.zeros((len(sizes), len(sides)), np.intp)
         for side, (masses, octave) in enumerate(sides):
-            pull = _pull(masses, octave, depth, reach.above[side])
+            rise, above = _rise(masses, octave, depth), reach.above[side]
+            each = total * (2 * side - 1) if signed else np.abs(total)
+            noises = noise, 1 / float(self.part)
+            near, farthest = _shown(own[:, side], each, depth, noises, above)
+            nearer = (farthest >= 0) & ((octave < 0) | (farthest < octave)) & (clipping.spans == 1)
+            rise[nearer] = _rise_of_sum(near[nearer], farthest[nearer], depth)
+            pull = _pull(rise, depth, above)
             enough = (reach.rooms[side] >= _ROOM * pull[:, None]) | reach.topped[side]
             which = np.where(enough.any(axis=1), enough.argmax(axis=1), len(self.menu) - 1)
             others = sides[1 - side][1] >= 0 if signed else np.zeros(len(sizes), dtype=bool)
-            which[(octave < 0) & others] = 0
+            which[(octave < 0) & ~nearer & others] = 0
             found[:, side] = reach.capped(side, which, sizes)
         return found
 
@@ -262,18 +279,85 @@ def _reach(menu: tuple[Fraction, ...], clipping: Clipping, scales: Scales) -> _R
     )
 
 
-def _pull(masses: Floats, octave: Places, depth: float, above: float) -> Floats:
-    """Return what clipping is expected to take, by the octaves' slope, in caps of mass 1/share.
+def _pull(rise: Floats, depth: float, above: float) -> Floats:
+    """Return what clipping is expected to take, in caps of mass 1/share; infinite where masses are too flat.
 
-    That is infinite where the slope is too flat, and where no octave is visible. ``above`` is how many
-    octaves the common threshold lies above that of the side.
+    Args:
+        rise: The logarithm of the factor by which masses rise from an octave to the next one below.
+        depth: The mass of the octave at which the choice stops, times the share.
+        above: How many octaves the common threshold lies above that of the side.
     """
+    steep = rise > _STEEP
+    rise = np.where(steep, rise, 1.0)
+    fall = rise - math.log(2)
+    found: Floats = np.where(steep, depth * math.log(2) / (rise * fall) * np.exp(-fall * above), np.inf)
+    return found
+
+
+def _rise(masses: Floats, octave: Places, depth: float) -> Floats:
+    """Return by how much masses rise an octave, by the first one that is visible; 0 where none is."""
     seen = np.take_along_axis(masses, np.maximum(octave, 0)[:, None], axis=1)[:, 0]
-    slope = np.log(np.maximum(seen / (_SLACK * depth), _LEAST_RISE)) / (octave + 0.5)
-    steep = (slope > _STEEP) & (octave >= 0)
-    slope = np.where(steep, slope, 1.0)
-    fall = slope - math.log(2)
-    found: Floats = np.where(steep, depth * math.log(2) / (slope * fall) * np.exp(-fall * above), np.inf)
+    rise = np.log(np.maximum(seen / (_SLACK * depth), _LEAST_RISE)) / (octave + 0.5)
+    found: Floats = np.where(octave >= 0, rise, 0.0)
+    return found
+
+
+def _shown(
+    masses: Floats, answers: Floats, depth: float, noises: tuple[float, float], above: float
+) -> tuple[Floats, Places]:
+    """Return what the nearest octaves come to by the answers, and the farthest of them; -1 for none.
+
+    The mass of an octave is worth the less in an answer the lower it lies, and so is the noise of that mass:
+    what is left of an answer after farther octaves says more of the nearest ones than their own masses do.
+
+    >>> found, farthest = _shown(np.zeros((1, OCTAVES)), np.array([900.0]), 10.0, (2.0, 50.0), 0.0)
+    >>> farthest.tolist(), round(float(found[0]))  # twice the noise of the lower ones, 20, is taken off
+    ([0], 839)
+
+    Args:
+        masses: Noisy masses, times the share: a row for each answer, a column for each octave.
+        answers: The answers, in caps of mass 1/share.
+        depth: The mass of the octave at which the choice stops, times the share.
+        noises: The scales of the noises of answers and of masses.
+        above: How many octaves the common threshold lies above that of the side.
+    """
+    worth = 0.5 ** (0.5 + np.arange(OCTAVES) + above)
+    farther = _after(masses * worth)
+    scale = np.hypot(noises[0], noises[1] * np.sqrt(_after(np.square(worth)[None])))
+    left = answers[:, None] - _BEYOND * depth - farther
+    farthest = _first(left > _NEAR * scale + _SPREAD * _after(np.maximum(masses, 0) * worth))
+    left = (left - _TAKEN_OFF * scale) * 2.0**above
+    return np.take_along_axis(left, np.maximum(farthest, 0)[:, None], axis=1)[:, 0], farthest
+
+
+def _rise_of_sum(sums: Floats, farthest: Places, depth: float) -> Floats:
+    """Return by how much masses rise an octave where so many octaves come to these sums, in caps.
+
+    What they come to rises by half of what their masses do.
+
+    >>> sums = 10 * _SLACK * np.array([2**0.5, 2**0.5 + 2**1.5])
+    >>> (_rise_of_sum(sums, np.array([0, 1]), 10.0) / math.log(2)).round(3).tolist()
+    [2.0, 2.0]
+    """
+    wanted = sums / (_SLACK * depth)
+    low, high = np.zeros(len(sums)), 2 * np.log(np.maximum(wanted, 1))
+    octaves = np.arange(OCTAVES)
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        powers = np.exp(np.minimum(middle[:, None] * (octaves + 0.5), _LARGEST_POWER))
+        less = np.where(octaves <= farthest[:, None], powers, 0).sum(axis=1) < wanted
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    found: Floats = low + math.log(2)
+    return found
+
+
+def _after(columns: Floats) -> Floats:
+    """Return for each column the sum of those after it.
+
+    >>> _after(np.array([[1.0, 2.0, 3.0]])).tolist()
+    [[5.0, 3.0, 0.0]]
+    """
+    found: Floats = columns[:, ::-1].cumsum(axis=1)[:, ::-1] - columns
     return found
 
 

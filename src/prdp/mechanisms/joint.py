@@ -188,12 +188,15 @@ class Joint:
         tuning, left = choice
         size = euclidean_norm if self.gaussian else sum  # a unit adds its cap at least, by that size
         together = in_caps(exact_column([size(steps.tolist())]), cap)
+        whole = np.zeros(1) if self.gaussian else together
         if rule.failed(weights[np.newaxis], together, float(tuning.seen), left)[0]:
             return AnswerColumn(steps, which, (replace(template, clipping=replace(clipping, failed=True)),))
-        places, which = np.unique(
-            rule.selected(clipping, scales, tuning.depth, sides, in_caps(steps, cap))[:, 0],
-            return_inverse=True,
+        selected = rule.selected(
+            *(clipping, scales, tuning.depth, sides, in_caps(steps, cap)),
+            own=np.repeat(weights[np.newaxis, np.newaxis], len(steps), axis=0),
+            whole=(np.repeat(whole, len(steps)), len(steps)),
         )
+        places, which = np.unique(selected[:, 0], return_inverse=True)
         clippings = [rule.on(clipping, place, place) for place in places.tolist()]
         return AnswerColumn(
             steps, which.reshape(-1), tuple(replace(template, clipping=one) for one in clippings)
