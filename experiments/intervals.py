@@ -3,6 +3,7 @@
     python -m experiments.intervals --data FOLDER --csv after.csv     # without a folder, no real sets
     python -m experiments.intervals --data FOLDER --csv after.csv --resume    # go on where a run was stopped
     python -m experiments.intervals --quick --sets Bank,normal --only sum,mean
+    python -m experiments.intervals --sets uniform,normal --only variance    # of which nothing is *said*
     python -m experiments.intervals --before before.csv --after after.csv    # the aims; --lines for all
     python -m experiments.intervals --demo 1000                       # each row of the demo's table
 
@@ -58,7 +59,7 @@ from prdp.cells.units import UnitCells, UnitGroups
 from prdp.cli.demo import POLICY, made_up_accounts
 from prdp.mechanisms.clip import FINEST_BITS, finer_bits
 from prdp.mechanisms.rank import WEIGHT_BITS
-from prdp.plan.queries import Count, Mean, Quantile, Query, Sum
+from prdp.plan.queries import Count, Mean, Quantile, Query, Sum, Variance
 from prdp.release import formatting
 from prdp.release.bias import Clipping, Dropped, TierClipping
 from prdp.release.raw_answer import Ranked
@@ -76,6 +77,9 @@ KINDS: dict[str, Query] = {
     "mean": Mean("v"),
     "median": Quantile("v", Fraction(1, 2)),
 }
+BESIDE: dict[str, Query] = {"variance": Variance("v")}
+"""Kinds that are measured only if they are asked for."""
+QUERIES = KINDS | BESIDE
 RICH = 300
 """Budget mass times the share from which the aims speak of a group."""
 QUICK = ("log-normal 1.5", "Pareto 1.2", "bump", "two clusters", "steps", "children", "income")
@@ -279,7 +283,7 @@ class Group:
         if isinstance(release.chosen, Ranked):
             return self._weighted(release.chosen)
         if not self.parts:
-            return -math.inf, math.inf
+            return math.nan, math.nan
         if not release.parts:
             return self.parts[0].said(release)
         pairs = zip(self.parts, release.parts, strict=True)
@@ -324,10 +328,11 @@ def measured(group: Group, releases: Sequence[Release], tail_factor: int | None 
     yard = float(np.quantile(errors, 0.95))
     half = float(np.median(ends[closed, 1] - ends[closed, 0])) / 2 if closed.any() else math.nan
     slack = 1e-9 * abs(group.truth)
+    said = (ends[:, 0] <= truths[:, 1] + slack) & (truths[:, 0] <= ends[:, 1] + slack)
     return Measured(
         width=half / yard if yard else math.nan,
         whole=float(np.mean((ends[:, 0] <= group.truth + slack) & (group.truth <= ends[:, 1] + slack))),
-        said=float(np.mean((ends[:, 0] <= truths[:, 1] + slack) & (truths[:, 0] <= ends[:, 1] + slack))),
+        said=math.nan if np.isnan(truths).any() else float(np.mean(said)),
         missing=float(1 - closed.mean()),
         error=trimmed(errors)[0] / (abs(group.truth) or 1),
     )
@@ -363,16 +368,16 @@ class Study:
         return lines
 
     def _alone(self, data: DataSet, kind: str, share: Fraction, groups: Sequence[Group]) -> Iterator[Line]:
-        first = simulate(data.table, KINDS[kind], share=share, runs=self.runs, seed=self.seed)
+        first = simulate(data.table, QUERIES[kind], share=share, runs=self.runs, seed=self.seed)
         yield from self._of(data, kind, "alone", share, zip(groups, [first], strict=True))
-        warm = warm_started(data, KINDS[kind], share, first[: self.runs // 2], self.seed + 1)
+        warm = warm_started(data, QUERIES[kind], share, first[: self.runs // 2], self.seed + 1)
         if warm:
             yield from self._of(data, kind, "alone, warm", share, zip(groups, [warm], strict=True))
 
     def _by_group(self, data: DataSet, kind: str, share: Fraction, groups: Sequence[Group]) -> Iterator[Line]:
         grouped = data.table.group_by("g", keys=data.keys())
         tables: Sequence[Any] = simulate(
-            grouped, KINDS[kind], share=share, runs=-(-self.runs // 2), seed=self.seed
+            grouped, QUERIES[kind], share=share, runs=-(-self.runs // 2), seed=self.seed
         )
         columns = [[one.releases[place][0] for one in tables] for place in range(len(groups))]
         yield from self._of(data, kind, "by group", share, zip(groups, columns, strict=True))
@@ -423,7 +428,7 @@ def found(data: DataSet, kind: str, *, grouped: bool) -> list[Group]:
     """Return the true facts of the table, or of each of its groups."""
     table, keys = data.table, data.keys() if grouped else [None]
     by = table.group_by("g", keys=keys).grouping if grouped else None
-    cells = raw_cells(table, table.planner.plan([KINDS[kind]], 1, by))
+    cells = raw_cells(table, table.planner.plan([QUERIES[kind]], 1, by))
     groups = []
     for place, key in enumerate(keys):
         here = np.ones(data.values.size, bool) if key is None else data.groups == key
@@ -444,7 +449,8 @@ def found(data: DataSet, kind: str, *, grouped: bool) -> list[Group]:
 def _truth(kind: str, values: Floats) -> float:
     if kind == "count":
         return float(values.size)
-    return float(values.sum() if kind == "sum" else values.mean() if kind == "mean" else np.median(values))
+    found: dict[str, Any] = {"sum": np.sum, "mean": np.mean, "median": np.median, "variance": np.var}
+    return float(found[kind](values))
 
 
 def _mass(budgets: Floats, units: NDArray[np.int64] | None) -> float:
@@ -458,7 +464,7 @@ def _mass(budgets: Floats, units: NDArray[np.int64] | None) -> float:
 
 def _parts(data: DataSet, kind: str, here: NDArray[np.bool_], cells: Any) -> tuple[Cells | SharedUnits, ...]:
     """Return what an answer's parts are of: cells, or units that may lie in other groups as well."""
-    if kind == "median":
+    if kind in {"median", "variance"}:
         return ()
     total: Cells | SharedUnits
     count: Cells | SharedUnits
