@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache, partial
@@ -31,6 +31,9 @@ _ULP = 2.0**-40
 """Above the error of a library's exp, and of a word that is written as a double; both are below 2^-51."""
 _FAR = 600
 """exp(-600) is still a normal double, and no word is below it."""
+_FAINT = 46
+"""Beyond it, a coin's word is tails for certain where it is above 2: 2^64 · exp(-45.9) < 1/4."""
+_FAINT_WORD = 2
 _FITS = 1 << 62
 _TINY = Fraction(1, 1 << 1000)
 """Numbers above this are normal doubles."""
@@ -52,62 +55,105 @@ class PermuteAndFlip:
         unit: The cost of a penalty of 1.
     """
 
-    penalties: tuple[int | Fraction, ...] = field(repr=False)
+    penalties: Sequence[int | Fraction] = field(repr=False)
     unit: Fraction = Fraction(1)
-    _above: Integers | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.penalties:
+        if not len(self.penalties):
             raise ValueError("there is nothing to choose from")
 
     @classmethod
     def of_column(cls, penalties: Integers, unit: Fraction) -> PermuteAndFlip:
-        """Return the law of whole penalties in a column, which is read faster than a tuple.
+        """Return the law of whole penalties in a column, which is drawn from faster than from a tuple.
 
-        >>> PermuteAndFlip.of_column(np.array([3, 5]), Fraction(1, 2)).penalties
-        (3, 5)
+        >>> PermuteAndFlip.of_column(np.array([3, 5]), Fraction(1, 2)).penalties == (3, 5)
+        True
         """
-        narrow = penalties.dtype != object and np.abs(penalties).max() < _FITS
-        above = penalties - penalties.min() if narrow else None
-        return cls(tuple(penalties.tolist()), unit, above)
+        narrow = penalties.dtype != object and max(penalties.max(), -penalties.min()) < _FITS
+        return cls(_Listed(penalties) if narrow else tuple(penalties.tolist()), unit)
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
-        least = min(self.penalties)
+        least = min(self.penalties) if not isinstance(self.penalties, _Listed) else self.penalties.least
         near = self._near(least)
-        between = word_bounds(near, ROUNDING * (near + 1))
+        close = np.flatnonzero(near < _FAINT)
+        between = word_bounds(near[close], ROUNDING * (near[close] + 1))
         rows = max(1, CHUNK_WORDS // len(near))
         drawn: list[int] = []
         for start in range(0, runs, rows):
-            drawn.extend(one_of_each(self._heads(between, least, min(rows, runs - start), entropy), entropy))
+            heads = self._heads(close, between, least, min(rows, runs - start), entropy)
+            drawn.extend(one_of_each(heads, entropy))
         return drawn
 
     def _near(self, least: int | Fraction) -> NDArray[np.float64]:
         """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
         penalties: Any = self.penalties
-        if self.unit > _TINY and (self._above is not None or set(map(type, penalties)) == {int}):
-            most = int(_FAR / self.unit) + 1
-            above: Any = self._above
-            if above is None:
-                above = [float(min(penalty - least, most)) for penalty in penalties]
-            return np.minimum(np.array(above, np.float64) * float(self.unit), _FAR)
+        if self.unit > _TINY and (isinstance(penalties, _Listed) or set(map(type, penalties)) == {int}):
+            if isinstance(penalties, _Listed):
+                above = (penalties.column - least).astype(np.float64)
+            else:
+                most = int(_FAR / self.unit) + 1
+                above = np.array([float(min(penalty - least, most)) for penalty in penalties])
+            return np.minimum(above * float(self.unit), _FAR)
         return np.array([float(min((penalty - least) * self.unit, _FAR)) for penalty in penalties])
 
     def _heads(
         self,
+        close: NDArray[np.intp],
         between: tuple[NDArray[np.float64], NDArray[np.float64]],
         least: int | Fraction,
         runs: int,
         entropy: Entropy,
     ) -> NDArray[np.bool_]:
-        """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
+        """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not.
+
+        Args:
+            close: The candidates that are not ``_FAINT``.
+            between: What ``word_bounds`` says of them.
+            least: The least penalty.
+            runs: The number of rows.
+            entropy: Where the bytes come from.
+        """
         words = random_words(runs, len(self.penalties), entropy)
-        near = words.astype(np.float64)
-        heads = np.asarray(near < between[0], dtype=np.bool_)
-        for run, candidate in np.argwhere(~heads & (near <= between[1])):
+        near = words[:, close].astype(np.float64)
+        heads = np.zeros(words.shape, dtype=np.bool_)
+        unclear = words <= _FAINT_WORD
+        heads[:, close] = sure = near < between[0]
+        unclear[:, close] = ~sure & (near <= between[1])
+        for run, candidate in np.argwhere(unclear).tolist():
             excess = (self.penalties[candidate] - least) * self.unit
             heads[run, candidate] = flipped(int(words[run, candidate]), excess, entropy)
         return heads
+
+
+class _Listed(Sequence[int]):
+    """A column of whole numbers as a sequence of Python's, each made when it is looked at."""
+
+    __slots__ = ("column",)
+
+    def __init__(self, column: Integers) -> None:
+        self.column = column
+
+    @property
+    def least(self) -> int:
+        """The least of them."""
+        return int(self.column.min())
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.column[place].tolist()
+        return tuple(found) if isinstance(place, slice) else found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.column.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Listed | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 def word_bounds(
