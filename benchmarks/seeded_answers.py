@@ -105,6 +105,8 @@ def queries() -> dict[str, Callable[[Any, str], Any]]:
         "sums by job": lambda t, s: by_job(t).sum("balance", share=s),
         "means by job": lambda t, s: by_job(t).mean("score", share=s),
         "medians by job": lambda t, s: by_job(t).median("age", share=s),
+        "quantiles by job": lambda t, s: by_job(t).quantiles("balance", ["0.1", "0.99"], share=s),
+        "variances by job": lambda t, s: by_job(t).variance("score", share=s),
         "several by job": lambda t, s: by_job(t).agg(
             n=prdp.count(), total=prdp.sum("balance"), mean=prdp.mean("age"), share=s
         ),

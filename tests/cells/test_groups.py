@@ -165,9 +165,9 @@ def test_rows_in_any_order_become_the_groups_that_they_are_in() -> None:
     quanta = np.array([0, *(LEVELS.quanta(level) for level in (3, 30, 50))])
     found = SummaryGroups.crossed(
         Summary.of(LEVELS, 1, LARGEST, ()),
-        GroupRows(group, count, 5 * count),
-        (quanta, budget),
-        (CellColumns.of(keys), key),
+        GroupRows(group, count, 5 * count, budget=budget, key=key),
+        quanta,
+        CellColumns.of(keys),
         groups,
     )
     assert len(found) == groups
@@ -188,3 +188,19 @@ def test_groups_with_other_public_facts_do_not_go_together() -> None:
     one = Summary.of(LEVELS, 1, 9, ())
     with pytest.raises(ValueError, match="same levels, bounds"):
         SummaryGroups.of([one, Summary.of(LEVELS, 1, 10, ())])
+
+
+def test_rows_that_take_no_part_are_dropped_from_every_column() -> None:
+    count = np.array([4, 5, 6])
+    rows = GroupRows(np.array([0, 1, 0]), count, count, squares=np.array([7, 8, 9]), key=np.array([2, 0, 1]))
+    rows.keep(np.array([True, False, True]))
+    assert rows.group.tolist() == [0, 0]
+    assert rows.count.tolist() == [4, 6]
+    assert rows.total is rows.count  # a count that is held once stays so
+    assert rows.squares is not None
+    assert rows.squares.tolist() == [7, 9]
+    assert rows.key is not None
+    assert rows.key.tolist() == [2, 1]
+    assert rows.budget is None
+    assert rows.take("key").tolist() == [2, 1]
+    assert rows.key is None

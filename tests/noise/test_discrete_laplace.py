@@ -267,3 +267,11 @@ def test_coins_that_are_written_without_bounds_are_those_with(
     digits = digit_count(near)
     expected = tuple(expansion(coin, places) for coin in coin_probabilities(near, digits))
     assert written_coins(near, digits, places) == expected
+
+
+@pytest.mark.parametrize("count", [1, 200, 201, 3000])
+@pytest.mark.parametrize("digits", [0, 1, 8, 37, 62, 63, 130])
+def test_digits_of_few_and_of_many_numbers_are_read_alike(digits: int, count: int) -> None:
+    tossed = np.random.default_rng(digits + count).random((digits, count)) < 0.5
+    expected = [sum(1 << place for place in np.flatnonzero(column).tolist()) for column in tossed.T]
+    assert _integers(tossed).tolist() == expected

@@ -58,14 +58,43 @@ class Scripted:
         return given
 
 
+@pytest.mark.parametrize("penalty", [1, 44, 45, 46, 47, 60])
 @pytest.mark.parametrize(("next_byte", "chosen"), [(-1, 1), (1, 0)])
-def test_a_coin_that_is_on_its_edge_is_settled_by_the_next_byte(next_byte: int, chosen: int) -> None:
-    """The uniform number agrees with the probability on all eight bytes and differs in the ninth."""
-    edge = expansion(partial(exp_bounds, Fraction(1)), 9)
-    ninth = bytes([edge[8] + next_byte])
+def test_a_coin_that_is_on_its_edge_is_settled_by_the_next_byte(
+    penalty: int, next_byte: int, chosen: int
+) -> None:
+    """The uniform number agrees with the probability on many bytes and differs in the one after them."""
+    edge = expansion(partial(exp_bounds, Fraction(penalty)), 12)
+    last = bytes([edge[11] + next_byte])
     pick_the_second = b"\xff"  # one bit: which of two heads
-    script = bytes(8) + edge[:8] + ninth + pick_the_second
-    assert PermuteAndFlip((Fraction(0), Fraction(1))).draw(Scripted(script), 1) == [chosen]
+    script = bytes(8) + edge[:11] + last + pick_the_second
+    for law in (
+        PermuteAndFlip((Fraction(0), Fraction(penalty))),
+        PermuteAndFlip.of_column(np.array([7, 7 + 3 * penalty]), Fraction(1, 3)),
+    ):
+        assert law.draw(Scripted(script), 1) == [chosen]
+
+
+@pytest.mark.parametrize("word", [1, 2, 3])
+@pytest.mark.parametrize("penalty", [45, 46, 47, 600, 10**30])
+def test_a_coin_of_a_faint_candidate_shows_tails_from_its_first_word_on(word: int, penalty: int) -> None:
+    """Its probability is below 2^-64, so that no number that begins with more than 0 is below it."""
+    script = bytes(8) + word.to_bytes(8, "big")
+    assert PermuteAndFlip((Fraction(0), Fraction(penalty))).draw(Scripted(script), 1) == [0]
+
+
+def test_a_column_of_penalties_is_drawn_from_as_a_list_is() -> None:
+    penalties = np.random.default_rng(1).integers(-(10**6), 10**6, 3000)
+    unit = Fraction(1, 20_000)
+    column, listed = (
+        PermuteAndFlip.of_column(penalties, unit),
+        PermuteAndFlip(tuple(penalties.tolist()), unit),
+    )
+    assert column == listed
+    assert column != PermuteAndFlip.of_column(penalties + 1, unit)
+    found = column.draw(Seeded(1), 300)
+    assert found == listed.draw(Seeded(1), 300)
+    assert len(set(found)) > 20
 
 
 def test_hopeless_candidates_cost_nothing_and_nobody_is_refused() -> None:

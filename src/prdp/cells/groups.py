@@ -7,8 +7,8 @@ alone is worked out once for each. Every total is exact, and equal to what the g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import pairwise
 from typing import Any, overload
@@ -29,6 +29,7 @@ from prdp.cells.columns import (
     runs,
     shifted,
     side_by_side,
+    stretches,
     widest,
 )
 from prdp.cells.summary import CellColumns, Ratios, Summary
@@ -157,12 +158,12 @@ class Segments:
         return np.repeat(np.arange(len(self)), self.sizes)
 
 
-def by_number(group: Places, ends: Places, columns: Mapping[str, Column]) -> dict[str, Column]:
-    """Return columns in the order of their rows' groups, each of which begins and ends where ``ends`` says.
+def by_number(group: Places, ends: Places) -> Places:
+    """Return the places of rows in the order of their groups, each of which begins and ends as ``ends`` says.
 
     Groups are sorted some of them at the same time.
     """
-    found = {name: np.empty(len(group), column.dtype) for name, column in columns.items()}
+    order = np.empty(len(group), np.int32 if len(group) < 1 << (_ROW_BITS - 1) else np.int64)
     groups = len(ends) - 1
     pieces = max(1, min(groups, -(-len(group) // AT_ONCE), _PIECES))
     cuts = [groups * piece // pieces for piece in range(pieces + 1)]
@@ -173,10 +174,20 @@ def by_number(group: Places, ends: Places, columns: Mapping[str, Column]) -> dic
         rows |= group[rows].astype(np.int64) << _ROW_BITS
         rows.sort()  # by group and then by row: numbers are sorted faster than places
         rows &= (1 << _ROW_BITS) - 1
-        for name, column in columns.items():
-            np.take(column, rows, out=found[name][ends[first] : ends[last]], mode="clip")
+        order[ends[first] : ends[last]] = rows
 
     side_by_side(sort, pairwise(cuts))
+    return order
+
+
+def _in_order(column: Column, order: Places) -> Column:
+    """Return a column in the order that ``by_number`` found."""
+    found = np.empty(len(order), column.dtype)
+
+    def move(rows: slice) -> None:
+        np.take(column, order[rows], out=found[rows], mode="clip")  # all places are there: nothing is clipped
+
+    side_by_side(move, stretches(len(order)))
     return found
 
 
@@ -199,20 +210,42 @@ def totals_by(places: Places, column: Column, number: int) -> Column:
     return joined(sums, bits)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class GroupRows:
-    """The rows of an engine, one a cell, in any order: its group from 0 on, and its sums; None for all 0."""
+    """The rows of an engine, one a cell, in any order; whoever makes groups of them uses them up.
+
+    Of millions of cells, what is not needed any more should not stay.
+
+    Attributes:
+        group: The number of each row's group, from 0 on.
+        count: The number of its records.
+        total: Their total; None for all 0.
+        squares: The total of their squares; None for all 0.
+        budget: The number of its budget in a list.
+        key: The number of its ends and sign in a list.
+    """
 
     group: Places = field(repr=False)
     count: Column = field(repr=False)
     total: Column | None = field(repr=False)
     squares: Column | None = field(default=None, repr=False)
+    budget: Places | None = field(default=None, repr=False)
+    key: Places | None = field(default=None, repr=False)
 
-    def where(self, rows: NDArray[np.bool_]) -> GroupRows:
-        """Return some of the rows."""
-        total = None if self.total is None else self.total[rows]
-        squares = None if self.squares is None else self.squares[rows]
-        return GroupRows(self.group[rows], self.count[rows], total, squares)
+    def take(self, name: str) -> Column:
+        """Return a column, and keep it no longer."""
+        column: Column = getattr(self, name)
+        setattr(self, name, None)
+        return column
+
+    def keep(self, rows: NDArray[np.bool_]) -> None:
+        """Drop the other rows."""
+        alike = self.total is self.count
+        for each in fields(self):
+            if getattr(self, each.name) is not None:
+                setattr(self, each.name, self.take(each.name)[rows])
+        if alike:
+            self.total = self.count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,62 +291,65 @@ class SummaryGroups(Sequence[Summary]):
         sizes = [len(one.cells) for one in summaries]
         group = np.repeat(np.arange(len(sizes)), sizes)
         squares = cells.squares if cells.squares.any() else None
-        rows = GroupRows(group, cells.count, cells.total, squares)
-        return cls._of_kinds(empty, rows, *_kinds(cells.keys), len(sizes))
+        kinds, kind = _kinds(cells.keys)
+        return cls._of_kinds(
+            empty, GroupRows(group, cells.count, cells.total, squares, key=kind), kinds, len(sizes)
+        )
 
     @classmethod
     def crossed(
         cls,
         empty: Summary,
         rows: GroupRows,
-        budgets: tuple[Column, Places],
-        keys: tuple[CellColumns, Places],
+        budgets: Column,
+        keys: CellColumns,
         groups: int,
     ) -> SummaryGroups:
-        """Return the groups of rows in any order.
+        """Return the groups of rows in any order, which are used up.
 
         Args:
             empty: The summary of no records.
             rows: What the rows hold.
-            budgets: Budgets in quanta, and the number of each row's among them.
-            keys: Cells of no records, and the number of the one that has each row's ends and sign.
+            budgets: Budgets in quanta, which ``rows.budget`` numbers.
+            keys: Cells of no records, with the ends and signs that ``rows.key`` numbers.
             groups: The number of groups.
         """
-        size = np.dtype(np.int32 if len(budgets[0]) * len(keys[0]) < 1 << 31 else np.int64)
-        number: Column = budgets[1].astype(size)
-        number *= size.type(len(keys[0]))
-        number += keys[1].astype(size, copy=False)
+        size = np.dtype(np.int32 if len(budgets) * len(keys) < 1 << 31 else np.int64)
+        number: Column = rows.take("budget").astype(size)
+        number *= size.type(len(keys))
+        number += rows.take("key").astype(size, copy=False)
         pairs, pair = numbered(number)
         del number  # before more of its size is made
-        budget, key = np.divmod(pairs, max(1, len(keys[0])))
-        kinds, kind = _kinds((budgets[0][budget], *(column[key] for column in keys[0].keys[1:])))
-        kind = looked_up(kind, pair)
+        budget, key = np.divmod(pairs, max(1, len(keys)))
+        kinds, kind = _kinds((budgets[budget], *(column[key] for column in keys.keys[1:])))
+        rows.key = looked_up(kind, pair)
         del pair
-        return cls._of_kinds(empty, rows, kinds, kind, groups)
+        return cls._of_kinds(empty, rows, kinds, groups)
 
     @classmethod
-    def _of_kinds(
-        cls, empty: Summary, rows: GroupRows, kinds: CellColumns, kind: Places, groups: int
-    ) -> SummaryGroups:
-        """Return the groups of rows of which each one's kind is known."""
+    def _of_kinds(cls, empty: Summary, rows: GroupRows, kinds: CellColumns, groups: int) -> SummaryGroups:
+        """Return the groups of rows, of which ``rows.key`` is each one's kind."""
         sizes = np.bincount(rows.group, minlength=groups)
         ends = np.concatenate((np.zeros(1, np.intp), np.cumsum(sizes)))
-        columns = {"kind": kind.astype(np.int32, copy=False), "count": rows.count}
-        columns |= {} if rows.total is None or rows.total is rows.count else {"total": rows.total}
-        columns |= {} if rows.squares is None else {"squares": rows.squares}
-        found = by_number(rows.group, ends, columns)
-        count, squares = kept(found["count"]), found.get("squares")
-        others = count if rows.total is not None else np.zeros_like(count)
-        total = kept(found["total"]) if "total" in found else others
+        order = by_number(rows.take("group"), ends)
+        kind = _in_order(rows.take("key").astype(np.int32, copy=False), order)
+        counted = rows.total is rows.count
+        summed, squared = rows.total is not None, rows.squares is not None
+        count = kept(_in_order(rows.take("count"), order))
+        if counted:
+            total = count
+        else:
+            total = kept(_in_order(rows.take("total"), order)) if summed else np.zeros_like(count)
+        squares = kept(_in_order(rows.take("squares"), order)) if squared else None
         facts = empty.levels, empty.smallest, empty.largest
         return cls(
             *facts,
             kinds,
             Segments(ends),
-            found["kind"],
+            kind,
             count,
             total,
-            None if squares is None else kept(squares),
+            squares,
             ratios=empty.ratios,
         )
 

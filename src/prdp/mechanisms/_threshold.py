@@ -322,6 +322,17 @@ def _climbs(fall: Fraction, stride: int, heights: tuple[int, ...], usual: int) -
     return climbs
 
 
+@lru_cache(maxsize=256)
+def _in_parts(
+    weight: Fraction, fall: Fraction, stride: int, heights: tuple[int, ...], usual: int
+) -> tuple[int, Sequence[int], Fraction]:
+    """Return a weight and the climbs of points as whole numbers of a part of 1, and that part."""
+    climbs = _climbs(fall, stride, heights, usual)
+    parts = lcm(weight.denominator, *[climb.denominator for climb in climbs])
+    up = [climb.numerator * (parts // climb.denominator) for climb in climbs]
+    return int(weight * parts), up, Fraction(1, parts)
+
+
 def _tuning(choice: int, fall: str) -> Tuning:
     part = Fraction(choice, 100)
     return Tuning(part, 1 - _GATE - part, Fraction(fall))
@@ -428,16 +439,23 @@ class PointFinder:
             answer: From a tuning and the place that was chosen to the law of the answer, which is to use
                 the part ``tuning.answer`` of the share.
         """
+        return self.laws(candidates, share)(candidates, answer)
 
-        def rest(which: int) -> Then:
-            tuning = self.tunings[which][1]
-            return Then(self.drawn(candidates, share, tuning), lambda place: answer(tuning, place))
+    def laws(
+        self, facts: Candidates, share: Fraction
+    ) -> Callable[[Candidates, Callable[[Tuning, int], Law]], Gated]:
+        """Return ``law`` for candidates with the same public facts as some; those are worked out once."""
+        lattice, noises = self.lattice(facts.quantum, share), self.measured([facts], share).noises
+        rule = FirstReaching(tuple((0, least) for least in self.reached(facts, share)))
 
-        return Gated(
-            first=self.measured([candidates], share),
-            rule=FirstReaching(tuple((0, least) for least in self.reached(candidates, share))),
-            laws=Lazily(len(self.tunings), rest),
-        )
+        def law(candidates: Candidates, answer: Callable[[Tuning, int], Law]) -> Gated:
+            def rest(which: int) -> Then:
+                tuning = self.tunings[which][1]
+                return Then(self.drawn(candidates, share, tuning), lambda place: answer(tuning, place))
+
+            return Gated(Noisy((candidates.mass(lattice),), noises), rule, Lazily(len(self.tunings), rest))
+
+        return law
 
     def measured(self, candidate_lists: Sequence[Candidates], share: Fraction) -> Noisy:
         """Return the noisy total mass of each of some disjoint sets of records; there is at least one."""
@@ -495,11 +513,9 @@ class PointFinder:
             heights: The height of each point, in quarters of an octave.
             usual: How many points are for records within the public bounds; None for all.
         """
-        climbs = tuning.climbs(heights, usual)
-        parts = lcm(weight.denominator, *[climb.denominator for climb in climbs])
-        each, up = int(weight * parts), [climb.numerator * (parts // climb.denominator) for climb in climbs]
-        penalties = (each * mass + climb for mass, climb in zip(masses, up, strict=True))
-        return tuning.kind(tuple(penalties), Fraction(1, parts))
+        known = len(heights) if usual is None else usual
+        each, climbs, unit = _in_parts(weight, tuning.fall, tuning.stride, heights, known)
+        return tuning.kind(tuple(each * mass + up for mass, up in zip(masses, climbs, strict=True)), unit)
 
     def parts(self, tuning: Tuning) -> str:
         """Return in words what part of the share went where."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from math import isqrt, log2
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prdp.cells.columns import Column, exact_column, over, plus, product, shifted, sums_below
-from prdp.cells.summary import Summary
+from prdp.cells.summary import CellColumns, Summary
 from prdp.concentrated import root_below
 from prdp.levels import FINE_PER_OCTAVE, Levels
 from prdp.mechanisms._axis import Ranges, ranges_between
@@ -231,7 +231,7 @@ class Rank:
         """Return the distribution of (tuning, (clipping point, (range, ..., (widths, weights around))))."""
         answered = partial(self.answered, summary, share)
         if self.finder is None:
-            return answered(self.answer, self._point(summary.levels))
+            return answered(self.answer, self.full_weight(summary.levels))
         weighed = self.weighed(summary)
 
         def drawn(tuning: Tuning, place: int) -> Law:
@@ -249,17 +249,27 @@ class Rank:
             point: How much a quantum of budget may weigh.
         """
         ranges = self.ranges(summary)
-        below = self.weights(ranges, summary, point)
-        price = share * summary.levels.quantum / point
-        measured = cache(partial(self.measured, ranges, below, price))
+        below, masses = self.weights(ranges, summary, point), ranges.masses(summary)
+        return self.chosen(ranges, masses, below, self.paid(share, summary.levels, part, point))
+
+    def paid(
+        self, share: Fraction, levels: Levels, part: Fraction, point: Fraction
+    ) -> tuple[Fraction, Price]:
+        """Return what a weight of 1 costs of the budget, and what the choice of one range may cost."""
+        price = share * levels.quantum / point
         each = part * price * self._each
-        paid = Price(each, each * point)
-        masses = ranges.masses(summary)
+        return price, Price(each, each * point)
+
+    def chosen(
+        self, ranges: Ranges, masses: Sequence[int], below: Column, paid: tuple[Fraction, Price]
+    ) -> Law:
+        """Return the distribution of (range, ..., (widths, weights around)) of weights below ranges."""
+        price, each = paid
         choices = [
-            self.choice(place, ranges, masses, self.wrong(quantile, below), paid)
+            self.choice(place, ranges, masses, self.wrong(quantile, below), each)
             for place, quantile in enumerate(self.quantiles)
         ]
-        return _one_after_the_other(choices, measured)
+        return _one_after_the_other(choices, cache(partial(self.measured, ranges, below, price)))
 
     @property
     def _each(self) -> Fraction:
@@ -277,9 +287,13 @@ class Rank:
     def weights(self, ranges: Ranges, summary: Summary, per_quantum: Fraction) -> Column:
         """Return the weight below each range, and last that of all; a whole record weighs 2^bits."""
         cells = summary.valued().cells
-        most, (up, down) = 1 << self.bits, per_quantum.as_integer_ratio()
-        weights = cells.by_budget(lambda quanta: min(most, quanta * up // down))
+        weights = self.cell_weights(cells, per_quantum)
         return sums_below(ranges.of(cells), product(cells.count, weights), len(ranges.ends))
+
+    def cell_weights(self, cells: CellColumns, per_quantum: Fraction) -> Column:
+        """Return the weight of one record of each cell."""
+        most, (up, down) = 1 << self.bits, per_quantum.as_integer_ratio()
+        return cells.by_budget(lambda quanta: min(most, quanta * up // down))
 
     @staticmethod
     def wrong(quantile: Fraction, below: Column) -> Column:
@@ -310,17 +324,13 @@ class Rank:
             wrong: What is wrong with each range, in parts of the lattice.
             price: What the choice may cost.
         """
-        quantile, known = self.quantiles[which], self.known[which] if self.known else None
-        of_all, parts = quantile.numerator, quantile.denominator
-        looked = abs(2 * quantile - 1) * (self.whereabouts if known is None else self.whereabouts / _LESS)
-        unit = price.weight * (1 - looked) / (2 * max(of_all, parts - of_all))
-        mass = looked * price.quantum / unit
-        finer = max(0, _FINER + mass.denominator.bit_length() - mass.numerator.bit_length())
-        unit /= 1 << finer
-        before = self.beforehand(ranges, masses, int(mass * (1 << finer)), int(self.fall / unit))
+        known = self.known[which] if self.known else None
+        looked_less = self.whereabouts if known is None else self.whereabouts / _LESS
+        finer, unit, per_quantum, per_octave = _terms(self.quantiles[which], looked_less, self.fall, price)
+        before = self.beforehand(ranges, masses, per_quantum, per_octave)
         if known is not None:
-            near = away(ranges, known, _NEAR * int(self.fall / unit))
-            before = np.minimum(near, plus(before, exact_column([_BESIDE * int(self.fall / unit)])))
+            near = away(ranges, known, _NEAR * per_octave)
+            before = np.minimum(near, plus(before, exact_column([_BESIDE * per_octave])))
         penalties = plus(shifted(wrong, finer), before)
         if self.concentrated:
             return ExponentialChoice(tuple(penalties.tolist()), unit)
@@ -328,6 +338,8 @@ class Rank:
 
     def beforehand(self, ranges: Ranges, masses: Sequence[int], per_quantum: int, per_octave: int) -> Column:
         """Return by how much each range's log-weight is lowered whatever its rank: by where the mass lies."""
+        if not per_quantum:  # then no octave is better than another
+            return np.zeros(len(ranges.ends), np.int64)
         octaves = exact_column(whereabouts(masses, per_quantum, per_octave))
         return np.repeat(octaves, np.diff(ranges.octaves))
 
@@ -352,14 +364,8 @@ class Rank:
 
     def spacing(self, chosen: Sequence[int], count: int, price: Fraction) -> Spacing:
         """Return how rough weights decide where the edges are; of public facts alone."""
-        order = sorted(self.quantiles)
-        each, scale = len(_EDGES), 1 / float(price * self.sides)
-        targets = []
-        for quantile in self.quantiles:
-            below = each * (2 * order.index(quantile) + 1)
-            parts = ((below, 1 - quantile), (2 * each * len(order) + 1 - below, quantile))
-            targets.append(int(one_sided(parts, _USUAL_FAILURE) * scale))
-        return Spacing(tuple(chosen), count, tuple(targets), int(_SEEN / (price * self.scout)))
+        targets, seen = _targets(self.quantiles, price * self.sides, price * self.scout)
+        return Spacing(tuple(chosen), count, targets, seen)
 
     @staticmethod
     def around(below: Column, noise: DiscreteLaplace, edges: Sequence[int]) -> Noisy:
@@ -376,14 +382,21 @@ class Rank:
         self, summary: Summary, share: Fraction, entropy: Entropy, runs: int
     ) -> list[tuple[Answer, ...]]:
         """Draw independent answers: in each run one for every quantile, in the order of ``quantiles``."""
-        ranges = self.ranges(summary)
-        drawn: list[Any] = list(self.law(summary, share).draw(entropy, runs))
+        drawn = list(self.law(summary, share).draw(entropy, runs))
+        return self.finished(replace(summary, cells=summary.cells.where(slice(0))), share)(drawn)
+
+    def finished(
+        self, nobody: Summary, share: Fraction
+    ) -> Callable[[Sequence[Any]], list[tuple[Answer, ...]]]:
+        """Return what makes answers of draws; by the public facts of a summary of no records alone."""
+        ranges = self.ranges(nobody)
         if self.finder is None:
-            facts = self._facts_of_all(summary, share)
-            return [self.answers_at(ranges, facts, rest) for rest in drawn]
-        nobody = replace(summary, cells=summary.cells.where(slice(0)))
+            facts = self._facts_of_all(nobody, share)
+            return lambda drawn: [self.answers_at(ranges, facts, rest) for rest in drawn]
         known = cache(partial(self._known, self.weighed(nobody), share))
-        return [self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn]
+        return lambda drawn: [
+            self.answers_at(ranges, known(which, place), rest) for which, (place, rest) in drawn
+        ]
 
     def answers_at(self, ranges: Ranges, facts: RankFacts, drawn: Any) -> tuple[Answer, ...]:
         """Return the answers that ranges and weights around them make, in the order of ``quantiles``."""
@@ -405,13 +418,13 @@ class Rank:
             for one, at in sorted(zip(order, sorted(chosen), strict=True))
         )
 
-    def _point(self, levels: Levels) -> Fraction:
+    def full_weight(self, levels: Levels) -> Fraction:
         """Return how much a quantum of budget may weigh where nothing is searched."""
         return Fraction(1 << self.bits, self.full or levels.quanta(0))
 
     def _facts_of_all(self, summary: Summary, share: Fraction) -> RankFacts:
         """Return the public facts where nothing is searched."""
-        price = share * summary.levels.quantum / self._point(summary.levels)
+        price = share * summary.levels.quantum / self.full_weight(summary.levels)
         if self.full is None:
             return RankFacts(price, None, (("weights", "all records weigh the same"),))
         weighed = self.weighed(summary)  # of what rows lack in weight nothing is known
@@ -448,6 +461,23 @@ class Rank:
         return SparingCandidates(RecordCandidates(weighed), int(spared))
 
 
+@lru_cache(maxsize=256)
+def _terms(
+    quantile: Fraction, whereabouts: Fraction, fall: Fraction, price: Price
+) -> tuple[int, Fraction, int, int]:
+    """Return how a quantile's penalties are counted: by how many bits finer, in what unit, and two prices.
+
+    The prices are those of a quantum outside of the octaves, and of an octave, in that unit.
+    """
+    of_all, parts = quantile.numerator, quantile.denominator
+    looked = abs(2 * quantile - 1) * whereabouts
+    unit = price.weight * (1 - looked) / (2 * max(of_all, parts - of_all))
+    mass = looked * price.quantum / unit
+    finer = max(0, _FINER + mass.denominator.bit_length() - mass.numerator.bit_length())
+    unit /= 1 << finer
+    return finer, unit, int(mass * (1 << finer)), int(fall / unit)
+
+
 class Price(NamedTuple):
     """The cost of choosing a range, as a part of a record's budget.
 
@@ -474,6 +504,21 @@ class RankFacts(NamedTuple):
     clipping: Clipping | None
     choices: tuple[tuple[str, str], ...]
     caveat: Caveat | None = None
+
+
+@lru_cache(maxsize=256)
+def _targets(
+    quantiles: tuple[Fraction, ...], sides: Fraction, scout: Fraction
+) -> tuple[tuple[int, ...], int]:
+    """Return the fields of a ``Spacing`` that follow from what a weight of 1 costs on either look."""
+    order = sorted(quantiles)
+    each, scale = len(_EDGES), 1 / float(sides)
+    targets = []
+    for quantile in quantiles:
+        below = each * (2 * order.index(quantile) + 1)
+        parts = ((below, 1 - quantile), (2 * each * len(order) + 1 - below, quantile))
+        targets.append(int(one_sided(parts, _USUAL_FAILURE) * scale))
+    return tuple(targets), int(_SEEN / scout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ _CHUNK_BYTES = 1 << 20
 _WORD_DIGITS = 62  # so that one more than all of them still fits an int64
 _FLOAT_EXPONENT = 800  # exp(-800) is 0 as a float
 _PLACES_IN_OCTET = np.arange(8, dtype=np.uint8)[:, np.newaxis]
+_WORD_BYTES = 8
+_FEW = 200
+"""Of so many numbers or fewer, all digits are packed at once, which is faster; of more, by octets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,11 @@ def _integers(digits: NDArray[np.bool_]) -> Integers:
         high = _integers(digits[_WORD_DIGITS:]).astype(object)
         whole: Integers = _integers(digits[:_WORD_DIGITS]) + (high << _WORD_DIGITS)
         return whole
+    if digits.shape[1] <= _FEW:
+        octets = np.zeros((digits.shape[1], _WORD_BYTES), np.uint8)
+        packed = np.packbits(digits, axis=0, bitorder="little")
+        octets[:, : len(packed)] = packed.T
+        return octets.view("<i8")[:, 0].astype(np.int64, copy=False)
     numbers = np.zeros(digits.shape[1], np.int64)
     for start in reversed(range(0, len(digits), 8)):
         octet = digits[start : start + 8].view(np.uint8)

@@ -6,7 +6,7 @@ coins or in proportion to weights. ``drawn_by_weight`` is the draw of ``choice.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -30,6 +30,9 @@ _ULP = 2.0**-40
 """Above the error of a library's exp, and of a word that is written as a double; both are below 2^-51."""
 _FAR = 600
 """exp(-600) is still a normal double, and no word is below it."""
+_FAINT = 46
+"""Beyond it, a coin's word is tails for certain where it is above 2: 2^64 · exp(-45.9) < 1/4."""
+_FAINT_WORD = 2
 _FITS = 1 << 62
 _TINY = Fraction(1, 1 << 1000)
 """Numbers above this are normal doubles."""
@@ -51,76 +54,114 @@ class PermuteAndFlip:
         unit: The cost of a penalty of 1.
     """
 
-    penalties: tuple[int | Fraction, ...] = field(repr=False)
+    penalties: Sequence[int | Fraction] = field(repr=False)
     unit: Fraction = Fraction(1)
-    _above: Integers | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.penalties:
+        if not len(self.penalties):
             raise ValueError("there is nothing to choose from")
 
     @classmethod
     def of_column(cls, penalties: Integers, unit: Fraction) -> PermuteAndFlip:
-        """Return the law of whole penalties in a column, which is read faster than a tuple.
+        """Return the law of whole penalties in a column, which is drawn from faster than from a tuple.
 
-        >>> PermuteAndFlip.of_column(np.array([3, 5]), Fraction(1, 2)).penalties
-        (3, 5)
+        >>> PermuteAndFlip.of_column(np.array([3, 5]), Fraction(1, 2)).penalties == (3, 5)
+        True
         """
-        narrow = penalties.dtype != object and np.abs(penalties).max() < _FITS
-        above = penalties - penalties.min() if narrow else None
-        return cls(tuple(penalties.tolist()), unit, above)
+        narrow = penalties.dtype != object and max(penalties.max(), -penalties.min()) < _FITS
+        return cls(_Listed(penalties) if narrow else tuple(penalties.tolist()), unit)
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
-        least = min(self.penalties)
-        between = bounds_of(self.penalties, self.unit, self._above)
-        rows = max(1, CHUNK_WORDS // len(self.penalties))
+        least = min(self.penalties) if not isinstance(self.penalties, _Listed) else self.penalties.least
+        near = _near(self.penalties, self.unit)
+        close = np.flatnonzero(near < _FAINT)
+        between = word_bounds(near[close], ROUNDING * (near[close] + 1))
+        rows = max(1, CHUNK_WORDS // len(near))
         drawn: list[int] = []
         for start in range(0, runs, rows):
-            drawn.extend(one_of_each(self._heads(between, least, min(rows, runs - start), entropy), entropy))
+            heads = self._heads(close, between, least, min(rows, runs - start), entropy)
+            drawn.extend(one_of_each(heads, entropy))
         return drawn
 
     def _heads(
         self,
+        close: NDArray[np.intp],
         between: tuple[NDArray[np.float64], NDArray[np.float64]],
         least: int | Fraction,
         runs: int,
         entropy: Entropy,
     ) -> NDArray[np.bool_]:
-        """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not."""
+        """Flip all coins: a uniform number, byte by byte, is below the probability's own bytes or not.
+
+        Args:
+            close: The candidates that are not ``_FAINT``.
+            between: What ``word_bounds`` says of them.
+            least: The least penalty.
+            runs: The number of rows.
+            entropy: Where the bytes come from.
+        """
         words = random_words(runs, len(self.penalties), entropy)
-        near = words.astype(np.float64)
-        heads = np.asarray(near < between[0], dtype=np.bool_)
-        for run, candidate in np.argwhere(~heads & (near <= between[1])):
+        near = words[:, close].astype(np.float64)
+        heads = np.zeros(words.shape, dtype=np.bool_)
+        unclear = words <= _FAINT_WORD
+        heads[:, close] = sure = near < between[0]
+        unclear[:, close] = ~sure & (near <= between[1])
+        for run, candidate in np.argwhere(unclear).tolist():
             excess = (self.penalties[candidate] - least) * self.unit
             heads[run, candidate] = flipped(int(words[run, candidate]), excess, entropy)
         return heads
 
 
-def bounds_of(
-    penalties: Sequence[int | Fraction], unit: Fraction, above: Integers | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ``word_bounds`` of one law.
+class _Listed(Sequence[int]):
+    """A column of whole numbers as a sequence of Python's, each made when it is looked at."""
 
-    Args:
-        penalties: The penalties.
-        unit: The cost of a penalty of 1.
-        above: What each whole penalty is above the least one, if that is known in a column.
-    """
-    near = _near(penalties, unit, above)
+    __slots__ = ("column",)
+
+    def __init__(self, column: Integers) -> None:
+        self.column = column
+
+    @property
+    def least(self) -> int:
+        """The least of them."""
+        return int(self.column.min())
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self.column[place].tolist()
+        return tuple(found) if isinstance(place, slice) else found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.column.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Listed | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def bounds_of(
+    penalties: Sequence[int | Fraction], unit: Fraction
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ``word_bounds`` of one law."""
+    near = _near(penalties, unit)
     return word_bounds(near, ROUNDING * (near + 1))
 
 
-def _near(penalties: Sequence[int | Fraction], unit: Fraction, above: Integers | None) -> NDArray[np.float64]:
+def _near(penalties: Sequence[int | Fraction], unit: Fraction) -> NDArray[np.float64]:
     """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
+    above: NDArray[np.float64]
+    if isinstance(penalties, _Listed) and unit > _TINY:
+        above = (penalties.column - penalties.least).astype(np.float64)
+        return np.minimum(above * float(unit), _FAR)
     least: Any = min(penalties)
-    if unit > _TINY and (above is not None or set(map(type, penalties)) == {int}):
+    if unit > _TINY and set(map(type, penalties)) == {int}:
         most = int(_FAR / unit) + 1
-        if above is None:
-            column = np.array([float(min(penalty - least, most)) for penalty in penalties])
-        else:
-            column = np.asarray(above, np.float64)
-        return np.minimum(column * float(unit), _FAR)
+        above = np.array([float(min(penalty - least, most)) for penalty in penalties])
+        return np.minimum(above * float(unit), _FAR)
     return np.array([float(min((penalty - least) * unit, _FAR)) for penalty in penalties])
 
 
@@ -233,7 +274,7 @@ class ManyChoices:
 
     def _exact(self, rows: NDArray[np.intp]) -> Callable[[int], ExponentialChoice]:
         """Return the law of each of some rows."""
-        return lambda place: ExponentialChoice(self.law(int(rows[place])).penalties)
+        return lambda place: ExponentialChoice(tuple(self.law(int(rows[place])).penalties))
 
     def _heads(self, rows: NDArray[np.intp], entropy: Entropy) -> NDArray[np.bool_]:
         """Flip all coins of some rows."""

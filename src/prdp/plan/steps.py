@@ -18,7 +18,9 @@ from prdp.cells.summary import CENTER_BITS
 from prdp.cells.units import UnitCells, UnitGroups
 from prdp.concentrated import PURE, Conversion, root_below
 from prdp.errors import InvalidRequest
+from prdp.mechanisms._rank_groups import RankGroups
 from prdp.mechanisms.following import Following
+from prdp.mechanisms.rank import Rank
 from prdp.noise.entropy import Entropy
 from prdp.plan.methods import Answering
 from prdp.plan.queries import Asked
@@ -339,6 +341,8 @@ class QueryPlan:
             if self.together == "joint":
                 return complete
             drawn = complete()
+        elif isinstance(found, SummaryGroups) and isinstance(self.steps[0].mechanism, Rank):
+            drawn = self._ranked(self.steps[0].mechanism, found, entropy, runs, abouts, simulated=simulated)
         else:
             groups = []
             for place, (cells, about) in enumerate(zip(found, abouts, strict=True)):
@@ -349,6 +353,32 @@ class QueryPlan:
                 for run in zip(*groups, strict=True)
             ]
         return lambda: drawn
+
+    def _ranked(
+        self,
+        rank: Rank,
+        found: SummaryGroups,
+        entropy: Entropy,
+        runs: int,
+        abouts: Sequence[str],
+        *,
+        simulated: bool,
+    ) -> list[Columns]:
+        """Draw quantiles of one group after the other, from cells that are side by side."""
+        (step,) = self.steps
+        assert step.select_input is not None  # noqa: S101  (ranks follow from no earlier draw)
+        groups = RankGroups(rank, step.select_input(found), step.drawn_share)
+        answers = list(groups.answers(entropy, runs))
+        return [
+            tuple(
+                [
+                    label.on(each[run][place], about, simulated=simulated)
+                    for each, about in zip(answers, abouts, strict=True)
+                ]
+                for place, label in enumerate(step.labels)
+            )
+            for run in range(runs)
+        ]
 
     def _drawn(
         self,

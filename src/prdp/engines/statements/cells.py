@@ -336,20 +336,22 @@ class CellStatement:
         count = filled(found["n"], 0)
         rows = GroupRows(np.ma.filled(found["grp"], -1), count, count)
         if measure is None:
-            keys, key = one_each(1), np.zeros(len(count), np.int32)
+            keys, rows.key = one_each(1), np.zeros(len(count), np.int32)
         else:
             code = np.ma.filled(found["code"], NO_VALUE)
-            codes, key = numbered(code if self.own is None else np.clip(code, *self.own.codes))
+            codes, rows.key = numbered(code if self.own is None else np.clip(code, *self.own.codes))
             keys = magnitude_keys(codes, largest=reading.largest, per_octave=measure.per_octave)
-            squares = wide(found, "squares") if measure.squares else None
-            rows = replace(rows, total=wide(found, "total") if measure.totals else None, squares=squares)
-        budgets, budget = self._numbered_budgets(found)
-        valid = (budgets != 0)[budget]
-        if not valid.all():
-            rows, budget, key = rows.where(valid), budget[valid], key[valid]
-        found.clear()  # of millions of cells, what is not needed any more should not stay
+            rows.total = wide(found, "total") if measure.totals else None
+            rows.squares = wide(found, "squares") if measure.squares else None
+            del code
+        budgets, rows.budget = self._numbered_budgets(found)
+        del count
+        found.clear()
+        taking_part = (budgets != 0)[rows.budget]
+        if not taking_part.all():
+            rows.keep(taking_part)
         empty = Summary.of(reading.levels, reading.smallest, reading.largest, ())
-        return SummaryGroups.crossed(empty, rows, (budgets, budget), (keys, key), groups)
+        return SummaryGroups.crossed(empty, rows, budgets, keys, groups)
 
     def _numbered_budgets(self, found: Arrays) -> tuple[Column, Places]:
         """Return the budgets that there are, in quanta, and the number of each row's; 0 is left out."""
