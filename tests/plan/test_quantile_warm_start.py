@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def opened(ledger: Path | None = None, policy: prdp.Policy = INVERSE, **options:
 
 def entry(number: int, table: prdp.Table, answer: int, share: Fraction = TENTH, **changes: Any) -> Entry:
     """Return a charge for the median, as if that had been the answer; weights are full from 1/4 on."""
-    plan = table.plan(prdp.median("v"), share=share)
+    plan = table.plan(changes.pop("asked", prdp.median("v")), share=share)
     blind = changes.pop("blind", False)
     at = Fraction(4 << 20)
     clipping = Clipping(at, 2 * at, Fraction(1), Fraction(2), 2, blind=blind)
@@ -75,6 +76,14 @@ def test_no_quantile_starts_from_other_records_another_column_or_a_smaller_share
         older.group_by("age", keys=[50, 60]).plan(prdp.median("v"), share=TENTH),
     )
     assert not any(warm_start_of(plan, entry(3, older, answer=2900)) for plan in plans)
+
+
+def test_rows_of_units_and_what_they_add_up_to_tell_each_other_nothing() -> None:
+    table = opened(privacy_unit="age", max_rows=500)
+    asked = [prdp.median("v"), *(prdp.median("v", per_unit=per) for per in ("sum", "count", "max"))]
+    for one, other in product(asked, asked):
+        found = warm_start_of(table.plan(other, share=TENTH), entry(0, table, answer=2900, asked=one))
+        assert bool(found) == (one is other)
 
 
 @pytest.mark.parametrize("changes", [{"simulated": True}, {"blind": True}], ids=str)

@@ -187,7 +187,7 @@ def _warm_rank(
     query: QueryPlan, rank: Rank, known: Mapping[str, tuple[Fraction, Mapping[str, Any]]]
 ) -> WarmRank:
     """Return quantiles that start from earlier ones' answers and from their weights' clipping point."""
-    of, round_to = query.facts["of"], _rounding(query)
+    of, round_to = _values_of(query.facts), _rounding(query)
     answers = [known.get(_quantile_of(str(part), of, str(round_to))) for part in rank.quantiles]
     places = tuple(None if answer is None else int(answer[0] // round_to) for answer in answers)
     sources = dict.fromkeys(f"the answer of {_charge(answer[1])}" for answer in answers if answer is not None)
@@ -217,7 +217,7 @@ def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
     if step.select_input is None or query.together:
         return
     if isinstance(step.mechanism, Rank):
-        of, round_to = query.facts["of"], str(_rounding(query))
+        of, round_to = _values_of(query.facts), str(_rounding(query))
         for part in step.mechanism.quantiles:
             yield _quantile_of(str(part), of, round_to), step.share
         if step.mechanism.finder is not None:
@@ -226,6 +226,11 @@ def _kinds_of(query: QueryPlan, step: Step) -> Iterator[tuple[str, Fraction]]:
         # One that leads starts from nothing: what it spares its followers is more than a known point would.
         counts = query.measure is None or step.name == "count"
         yield _COUNT if counts else _sum_of(query.facts["of"], str(_rounding(query))), step.share
+
+
+def _values_of(facts: Mapping[str, Any]) -> str:
+    """Return what a quantile is of: a column, or what the rows of each privacy unit make of it."""
+    return f"{facts['per']} of {facts['of']}" if facts.get("per") else str(facts["of"])
 
 
 def _quantile_of(part: str, column: str, round_to: str) -> str:
@@ -279,9 +284,10 @@ def _recorded_points(
         if isinstance(answer.chosen, Ranked):
             clipping = answer.chosen.clipping
             if len(ask["at"]) == 1:
-                yield _quantile_of(ask["at"][0], ask["of"], ask["range"][2]), answer, answer.exact, clipping
+                kind = _quantile_of(ask["at"][0], _values_of(ask), ask["range"][2])
+                yield kind, answer, answer.exact, clipping
             if clipping is not None:
-                yield _weights_of(ask["of"]), answer, clipping.at / (1 << WEIGHT_BITS), clipping
+                yield _weights_of(_values_of(ask)), answer, clipping.at / (1 << WEIGHT_BITS), clipping
             continue
         parts = answer.parts[: _PARTS[ask["query"]]] if _PARTS[ask["query"]] else (answer,)
         for number, part in enumerate(parts):
