@@ -301,7 +301,7 @@ def test_an_answer_of_records_far_below_the_point_shows_none_near_it() -> None:
 
 @pytest.mark.parametrize("answer", [60.0, 100.0, 200.0])
 def test_a_smaller_answer_has_no_smaller_factor(answer: float) -> None:
-    """So noise that makes an interval's end too low never makes its factor smaller.
+    """So noise that makes an end too low makes no factor smaller where octaves hold alike.
 
     An end that is cut off by the answer's size is another matter: these are too large for that.
     """

@@ -199,6 +199,16 @@ def test_customers_are_counted_in_each_group_that_they_have_rows_in() -> None:
     assert true_answers(groups, prdp.count_distinct("o_custkey"))[2] == 0
 
 
+def test_an_interval_of_counted_customers_excludes_none_for_the_number_of_their_rows() -> None:
+    table = orders(synthetic=True)
+    counted = simulate(table, prdp.count_distinct("o_custkey"), share="1/10", runs=1, seed=5)[0]
+    assert "with a budget below" in counted.excludes
+    groups = table.group_by("o_orderstatus", keys=["F", "O"])
+    by_status = simulate(groups, prdp.count_distinct("o_custkey"), share="1/10", runs=1, seed=5)[0]
+    assert "in more groups than" in by_status["F"].excludes
+    assert "more rows than" in simulate(table, prdp.count(), share="1/10", runs=1, seed=5)[0].excludes
+
+
 def visits(**options: Any) -> prdp.Table:
     """Return visits of people who all go to eight shops, and each to one of 300 that few others go to."""
     rare = [shop for shop in range(8, 308) for _ in range(1 + shop % 20)]

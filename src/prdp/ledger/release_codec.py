@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from prdp.noise.concave import ConcaveNoise
 from prdp.noise.discrete_gaussian import GaussianScale
 from prdp.policy import Policy
 from prdp.release.bias import Clipping, Dropped, Leader, TierClipping
-from prdp.release.clipped import ClippedTerms
+from prdp.release.clipped import ClippedTerms, Counted
 from prdp.release.excluded_tail import OCTAVES, ExcludedTail
 from prdp.release.interval import Pull
 from prdp.release.raw_answer import Caveat, Knot, Overshoot, Ranked
@@ -150,14 +150,19 @@ def _terms_form(terms: ClippedTerms) -> dict[str, Any]:
     facts = {one.name: getattr(terms, one.name) for one in fields(ClippedTerms)}
     if not terms.zero_or_one:  # it was not there at first
         del facts["zero_or_one"]
+    if terms.counted == "rows":
+        del facts["counted"]
     policy = {name: getattr(terms.policy, name) for name in _POLICY_FIELDS}
     return facts | {"policy": policy | {"expression": canonical(terms.policy.expression)}}
 
 
 def _terms(form: dict[str, Any]) -> ClippedTerms:
-    form = {"zero_or_one": False} | form
+    before: dict[str, Any] = {"zero_or_one": False, "counted": "rows"}
+    form = before | form
     _refuse_unless_fields(form, ClippedTerms)
     policy = form["policy"]
+    if form["counted"] not in get_args(Counted):
+        raise ValueError("the text is no release")
     if not isinstance(policy, dict) or policy.keys() != set(_POLICY_FIELDS):
         raise ValueError("the text is no release")
     ends = (None if policy[end] is None else _fraction(policy[end]) for end in ("at_least", "at_most"))
@@ -172,6 +177,7 @@ def _terms(form: dict[str, Any]) -> ClippedTerms:
         above=form["above"],
         center=None if form["center"] is None else _fraction(form["center"]),
         zero_or_one=form["zero_or_one"],
+        counted=form["counted"],
     )
 
 

@@ -22,7 +22,7 @@ from prdp.plan.queries import Count, CountDistinct, DerivedPart, Mean, OfUnits, 
 from prdp.plan.reads import CellRead
 from prdp.plan.steps import Step
 from prdp.policy import Policy, ranges_of
-from prdp.release.clipped import ClippedTerms
+from prdp.release.clipped import ClippedTerms, Counted
 from prdp.release.formatting import clamped
 from prdp.release.rows import Label
 from prdp.schema import Bounds
@@ -263,6 +263,9 @@ def _clipped(
     added = measure.column if measure is not None and measure.expression is None else ""
     (name, *others) = terms.policy.columns or (added,)  # where all budgets are alike, values alone decide
     alone = not others and name in terms.bounds and unit is None
+    counted: Counted = "rows"
+    if unit is not None and isinstance(terms.query, CountDistinct):
+        counted = "units" if terms.groups is None else "groups"
     return ClippedTerms(
         terms.policy.counted,
         ((name, terms.bounds[name]),) if alone else (),
@@ -273,6 +276,7 @@ def _clipped(
         below=measure is not None and measure.low < 0,
         above=measure is None or measure.high > 0,
         zero_or_one=measure is not None and measure.low == 0 and measure.high == measure.round_to == 1,
+        counted=counted,
     )
 
 

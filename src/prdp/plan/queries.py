@@ -358,8 +358,8 @@ class OfUnits(OfColumn):
         """Return the query with its column as the table spells it; values that are counted are ones."""
         if self.per_unit not in (None, "sum", "count", "max", "min"):
             raise InvalidRequest(
-                f"per_unit={short_repr(self.per_unit)} says what becomes of each unit's rows: "
-                "'sum', 'count', 'max' or 'min'."
+                f"per_unit={short_repr(self.per_unit)} is not what a unit's rows can become: "
+                "write 'sum', 'count', 'max' or 'min'."
             )
         if self.per_unit != "count":
             return OfColumn.known(self, schema)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from prdp.expressions.intervals import Interval, bound
 from prdp.expressions.nodes import Number, walk
@@ -60,6 +60,7 @@ class ClippedEnd(NamedTuple):
 _CONDITION = re.compile(
     r"CAST\((.*) AS INTEGER\)|CASE WHEN (.*) THEN 1 ELSE 0 END|CASE WHEN (.*) IS NULL THEN 0 ELSE 1 END"
 )
+Counted = Literal["rows", "units", "groups"]
 _HELD = re.compile(r"\((.*)\) IS TRUE")
 _NESTED = re.compile(r"\bCASE\b|\bEND\b|[()]")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -108,6 +109,7 @@ class ClippedTerms:
         center: Where squared distances of the column's values are added up, what they are measured from; None
             where it is not squares.
         zero_or_one: Whether every value is 0 or 1.
+        counted: What is counted of a unit where nothing is added up: its rows, itself, or its groups.
     """
 
     policy: Policy
@@ -120,6 +122,7 @@ class ClippedTerms:
     above: bool = True
     center: Fraction | None = None
     zero_or_one: bool = False
+    counted: Counted = "rows"
 
     def at(self, point: Fraction, *, dropped: bool = False) -> Choices:
         """Return which records counted for less where a unit of budget may count for ``point``.
@@ -288,16 +291,28 @@ def _units_beyond(terms: ClippedTerms, low: float, high: float) -> str:
     """Return in words which units would count for more than two ratios to their budgets."""
     units = f"units ({shown_name(terms.privacy_unit or '')})"
     if terms.column is None or terms.condition:
-        return f"{units} {_more_rows(terms, high)}"
+        return f"{units} {_more_than(terms, high)}"
     return f"{units} whose {terms.words} adds up to {_beyond(terms, low, high, ' times the budget')}"
 
 
-def _more_rows(terms: ClippedTerms, ratio: float, times: str = "times the budget") -> str:
-    """Describe the units with more rows than a ratio to the budget."""
-    where = f" where {terms.condition}" if terms.condition else ""
+def _more_than(terms: ClippedTerms, ratio: float, times: str = "times the budget") -> str:
+    """Describe the units that count for more than a ratio to the budget: by their rows, or their groups.
+
+    >>> for counted in ("rows", "groups", "units"):
+    ...     terms = ClippedTerms(Policy("income"), (), None, privacy_unit="person", counted=counted)
+    ...     print(terms.records_beyond(Fraction(4), Fraction(4)))
+    units (person) with more rows than 3.36 times the budget
+    units (person) in more groups than 3.36 times the budget
+    units (person) with a budget below 0.2976
+    """
+    if terms.counted == "units":
+        return f"with a budget below {1 / _rounded_down(ratio):.{_DIGITS}g}"
+    which = f"where {terms.condition}" if terms.condition else ""
+    within, several = ("in", "groups") if terms.counted == "groups" else ("with", f"rows {which}".rstrip())
     if terms.budget is None:
-        return f"with more rows{where} than {_number(_rounded_down(ratio))} {times}"
-    return f"with more than {math.floor(ratio * terms.budget):,} rows{where}"
+        return f"{within} more {several} than {_number(_rounded_down(ratio))} {times}"
+    number = f"{math.floor(ratio * terms.budget):,}"
+    return f"{within} more than {number} {several}"
 
 
 def _any_further(terms: ClippedTerms, point: float) -> str:
@@ -338,11 +353,16 @@ def _by_unit(terms: ClippedTerms, ratio: float, verb: str) -> Choices:
     assert terms.privacy_unit is not None  # noqa: S101  (see _by_ratio)
     whose = f"where their {terms.shown} is {_beyond(terms, ratio, ratio, ' times their budget')}"
     if terms.column is None or terms.condition:
-        whose = _more_rows(terms, ratio, "times their budget")
+        whose = _more_than(terms, ratio, "times their budget")
+    described = (CLIPPED, f"units ({shown_name(terms.privacy_unit)}) {whose} {verb}")
+    if terms.counted == "groups":
+        return (described,)
     total = f"abs(sum({terms.shown}))" if terms.column else "count(*)"
     having = f"{total} > {_plain(ratio)} * min({terms.policy.text})"
+    if terms.counted == "units":
+        having = f"min({terms.policy.text}) < {1 / _rounded_down(ratio):.{_DIGITS}g}"
     return (
-        (CLIPPED, f"units ({shown_name(terms.privacy_unit)}) {whose} {verb}"),
+        described,
         (CLIPPED_WHERE, f"GROUP BY {shown_name(terms.privacy_unit)} HAVING {having}"),
     )
 

@@ -47,7 +47,8 @@ def read_count(asking: Asking, node: Any) -> Node:
     if kind == "Distinct":
         several = len(inner.expressions) != 1 or type(inner.expressions[0]).__name__ == "Tuple"
         if several or inner.args.get("on") is not None:
-            asking.refuse(node, "COUNT(DISTINCT x) is read for one column", "Write COUNT(DISTINCT a || b).")
+            both = "CAST(a AS VARCHAR) || '-' || CAST(b AS VARCHAR)"
+            asking.refuse(node, "COUNT(DISTINCT x) is read for one column", f"Write COUNT(DISTINCT {both}).")
         return asking.ask(CountDistinct.of_node(asking.row(inner.expressions[0])), node)
     counted = asking.row(inner)
     if not columns(counted):
