@@ -183,6 +183,14 @@ def _refuse_unless_found(reader: SelectReader, item: GroupItem, queryable: Query
     """Refuse an entry whose keys are not public, and cannot be found by a part of the share."""
     if _can_be_searched(item, queryable):
         return
+    unit, node = queryable.planner.unit, item.checked.node
+    if unit is not None and isinstance(node, Column) and node.name in unit.ids and not item.part:
+        totals = f"(SELECT {item.text}, SUM(x) AS total FROM ... GROUP BY {item.text})"
+        reader.refuse(
+            item.checked.source,
+            f"each group of {item.text} would be about {unit.noun}",
+            f"Group by what many share, or ask about their totals: SELECT MEDIAN(total) FROM {totals}.",
+        )
     reader.refuse(
         item.checked.source,
         f"the keys of {item.text} are not declared, and keys of this kind cannot be discovered",
