@@ -85,7 +85,7 @@ LOW_PRECISION_CV, UNRELIABLE_CV = 1 / 3, 1.0
 FLAGS = {
     LOW_PRECISION: "the coefficient of variation (CV) is above 33 %",
     UNRELIABLE: "the coefficient of variation (CV) is above 100 %, or the interval spans the bounds",
-    INSUFFICIENT_BUDGET: "the budgets of these records are too small to bound what was clipped",
+    INSUFFICIENT_BUDGET: "too few records, or too small budgets, to bound what was clipped",
 }
 """Quality flags and their meanings."""
 
