@@ -198,7 +198,8 @@ class TailRule:
             noises = noise, 1 / float(self.part)
             near, farthest = _shown(own[:, side], each, depth, noises, above)
             nearer = (farthest >= 0) & ((octave < 0) | (farthest < octave)) & (clipping.spans == 1)
-            rise[nearer] = _rise_of_sum(near[nearer], farthest[nearer], depth)
+            if nearer.any():
+                rise[nearer] = _rise_of_sum(near[nearer], farthest[nearer], depth)
             pull = _pull(rise, depth, above)
             enough = (reach.rooms[side] >= _ROOM * pull[:, None]) | reach.topped[side]
             which = np.where(enough.any(axis=1), enough.argmax(axis=1), len(self.menu) - 1)
