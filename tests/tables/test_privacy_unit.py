@@ -132,11 +132,11 @@ def test_totals_per_unit_in_groups_of_rows_are_each_customer_s_own_there() -> No
 def test_what_a_statement_says_of_totals_is_what_python_asks(share: str | int) -> None:
     opened = orders()
     answer = opened.median("o_totalprice", per_unit="sum", share=share)
-    told = (
+    statement = (
         "SELECT MEDIAN(t) FROM (SELECT o_custkey, SUM(o_totalprice) AS t FROM self GROUP BY o_custkey) AS x"
     )
     left = opened.remaining
-    rows: Any = opened.sql(told, share=share).rows
+    rows: Any = opened.sql(statement, share=share).rows
     assert rows[0][0].value == answer.value
     assert opened.remaining == left, "the same question is not charged twice"
     assert in_words(opened.ledger.entries[0].purpose).startswith("median of sum of o_totalprice per unit")

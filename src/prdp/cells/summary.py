@@ -469,7 +469,7 @@ class KeyHolders:
     """Units by the keys that they hold, each with an equal part of its unit's budget behind every one.
 
     Units with the same keys are one row: the fewest keys first, then in the order of their keys. So a row's
-    place is told by its own keys, whatever others there are.
+    place follows from its own keys, whatever others there are.
 
     Attributes:
         number: How many keys the units of each row hold.
@@ -518,7 +518,7 @@ class KeyHolders:
 
     @property
     def sums(self) -> list[int]:
-        """What is behind each key."""
+        """Sums of the budgets behind each key, in quanta."""
         return totals_at(self.keys, np.repeat(self.quanta, self.number), int(self.keys.max(initial=-1)) + 1)
 
     def clipped(self, most: int) -> int:

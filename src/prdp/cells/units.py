@@ -16,7 +16,7 @@ from prdp.cells.summary import Summary
 Fold = Literal["sum", "max", "min"]
 
 PerUnit = Literal["sum", "count", "max", "min"]
-"""What a unit's rows are turned into before the units' results are asked about."""
+"""Kinds of results into which a unit's rows are folded before the units are asked about."""
 
 LONGEST = 1 << 47
 """The largest sum of contributions of which a Euclidean norm is taken: roots of floats will do there."""

@@ -98,9 +98,8 @@ class PrivacyUnit:
     @property
     def of_several_rows(self) -> str:
         """What becomes of a record's several rows in a join's private table; empty where there are none."""
-        if self.join is None or self.one_row:
-            return ""
-        return f"{self.of_same_key}: a column in which they differ is NULL"
+        same = self.of_same_key
+        return f"{same}: a column in which they differ is NULL" if same else ""
 
     @property
     def of_same_key(self) -> str:

@@ -313,6 +313,16 @@ def _flat(parts: Iterable[Node], kind: type[And | Or]) -> tuple[Node, ...]:
     return tuple(flat)
 
 
+def ones(condition: Node) -> Node:
+    """Return 1 where a condition holds, and else 0."""
+    return Case(((condition, Number(1.0)),), Number(0.0))
+
+
+def ones_unless(condition: Node) -> Node:
+    """Return 0 where a condition holds, and else 1."""
+    return Case(((condition, Number(0.0)),), Number(1.0))
+
+
 def negated(operand: Node, span: Span | None = None) -> Number | Negate:
     """Return an operand with its sign turned; of a constant that is a constant, and zero has no sign.
 

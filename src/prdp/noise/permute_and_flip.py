@@ -73,7 +73,7 @@ class PermuteAndFlip:
 
     def draw(self, entropy: Entropy, runs: int) -> list[int]:
         """Draw a candidate's index, once a run; every run flips every coin."""
-        least = min(self.penalties) if not isinstance(self.penalties, _Listed) else self.penalties.least
+        least = _least(self.penalties)
         near = _near(self.penalties, self.unit)
         close = np.flatnonzero(near < _FAINT)
         between = word_bounds(near[close], ROUNDING * (near[close] + 1))
@@ -121,11 +121,6 @@ class _Listed(Sequence[int]):
     def __init__(self, column: Integers) -> None:
         self.column = column
 
-    @property
-    def least(self) -> int:
-        """The least of them."""
-        return int(self.column.min())
-
     def __len__(self) -> int:
         return len(self.column)
 
@@ -151,13 +146,18 @@ def bounds_of(
     return word_bounds(near, ROUNDING * (near + 1))
 
 
+def _least(penalties: Sequence[int | Fraction]) -> int | Fraction:
+    """Return the least penalty."""
+    return int(penalties.column.min()) if isinstance(penalties, _Listed) else min(penalties)
+
+
 def _near(penalties: Sequence[int | Fraction], unit: Fraction) -> NDArray[np.float64]:
     """Return doubles near what each penalty is above the least one, but no more than ``_FAR``."""
     above: NDArray[np.float64]
+    least: Any = _least(penalties)
     if isinstance(penalties, _Listed) and unit > _TINY:
-        above = (penalties.column - penalties.least).astype(np.float64)
+        above = (penalties.column - least).astype(np.float64)
         return np.minimum(above * float(unit), _FAR)
-    least: Any = min(penalties)
     if unit > _TINY and set(map(type, penalties)) == {int}:
         most = int(_FAR / unit) + 1
         above = np.array([float(min(penalty - least, most)) for penalty in penalties])

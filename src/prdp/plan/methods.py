@@ -141,7 +141,7 @@ class MethodTerms:
 
     @property
     def whole_measure(self) -> Measure | None:
-        """What a mechanism measures: of a row, or of what all rows of a unit add up to."""
+        """Measure of a row, or of the total of all rows of a unit."""
         adds_up = getattr(self.query, "per_unit", None) in ADDED_UP
         return self.measure.added_up(self.rows) if self.measure is not None and adds_up else self.measure
 
@@ -162,7 +162,7 @@ class MethodTerms:
 
 
 ADDED_UP = "sum", "count"
-"""What adds up the rows of a unit, whose ends are then those of as many rows as it may have."""
+"""Folds that add up the rows of a unit: the ends are those of as many rows as it may have."""
 
 
 def cells(terms: MethodTerms) -> Read:

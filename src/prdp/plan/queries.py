@@ -14,7 +14,7 @@ from prdp.declare.columns import computed_type, read_column, written
 from prdp.declare.exact import Exact, exact, short_repr
 from prdp.errors import InvalidRequest
 from prdp.expressions.check import checked_kind
-from prdp.expressions.nodes import Case, Cast, Column, IsNull, Node, Number, canonical
+from prdp.expressions.nodes import Cast, Column, IsNull, Node, canonical, ones_unless
 from prdp.expressions.tokens import is_writable, shown_name
 from prdp.plan.methods import (
     COUNT,
@@ -188,7 +188,7 @@ class Query(Asked):
 
     @property
     def unit_fold(self) -> Fold:
-        """What is made of the values of one unit's rows; ``fold``, unless the caller says."""
+        """Fold of the values of one unit's rows: ``fold``, unless the caller says."""
         return self.fold
 
     @property
@@ -345,7 +345,7 @@ class OfUnits(OfColumn):
 
     @property
     def unit_fold(self) -> Fold:
-        """What is made of the values of one unit's rows: for ``"count"``, a sum of ones."""
+        """Fold of the values of one unit's rows: for ``"count"``, a sum of ones."""
         match self.per_unit:
             case None:
                 return self.fold
@@ -367,7 +367,7 @@ class OfUnits(OfColumn):
             return self
         read = read_column(self.column, schema, self.word)
         null = IsNull(read.expression or Column(read.name))
-        return replace(self, column=read.name, expression=Case(((null, Number(0.0)),), Number(1.0)))
+        return replace(self, column=read.name, expression=ones_unless(null))
 
     @property
     def _of_unit(self) -> dict[str, Any]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, NoReturn, Protocol
 
-from prdp.expressions.nodes import Arithmetic, Call, Case, Column, IsNull, Node, Number, columns
+from prdp.expressions.nodes import (
+    Arithmetic,
+    Call,
+    Column,
+    IsNull,
+    Node,
+    Number,
+    columns,
+    ones,
+    ones_unless,
+)
 from prdp.plan.queries import CountDistinct, Max, Mean, Min, Quantile, Query, Std, Sum, Variance
 from prdp.schema import Kind
 from prdp.sql.constants import number_in
@@ -181,16 +191,6 @@ def _part(asking: Asking, node: Any) -> Fraction:
     if not 0 < part < 1:
         asking.refuse(node, "which quantile is a number between 0 and 1", "MIN(x) and MAX(x) are the ends.")
     return part
-
-
-def ones(condition: Node) -> Node:
-    """Return 1 where a condition holds, and else 0."""
-    return Case(((condition, Number(1.0)),), Number(0.0))
-
-
-def ones_unless(condition: Node) -> Node:
-    """Return 0 where a condition holds, and else 1."""
-    return Case(((condition, Number(0.0)),), Number(1.0))
 
 
 _ONE = ("this",)

@@ -12,10 +12,22 @@ from functools import partial
 from typing import Any, NoReturn
 
 from prdp.errors import SqlError, Words
-from prdp.expressions.nodes import Arithmetic, Case, Column, IsNull, Node, Null, Number, columns, conjuncts
+from prdp.expressions.nodes import (
+    Arithmetic,
+    Case,
+    Column,
+    IsNull,
+    Node,
+    Null,
+    Number,
+    columns,
+    conjuncts,
+    ones,
+    ones_unless,
+)
 from prdp.plan.queries import Count, CountDistinct, OfUnits, Query, Sum
 from prdp.schema import ColumnType, Kind, Schema
-from prdp.sql.aggregates import AGGREGATE_RULES, ones, ones_unless
+from prdp.sql.aggregates import AGGREGATE_RULES
 from prdp.sql.days import DayLimits
 from prdp.sql.grouping import GroupItem
 from prdp.sql.membership import row_leaf
